@@ -63,6 +63,7 @@ INSTALLED_APPS = [
     "django_htmx",
     "mirror",
     "accounts",
+    "accounts.notifications",
     "catalog",
     "catalog.search",
     "shop",

@@ -17,6 +17,7 @@ urlpatterns = [
     path("look/theme/", appearance.set_theme, name="set_theme"),
     path("look/language/", appearance.set_language, name="set_language"),
     path("accounts/", include("accounts.urls")),
+    path("notifications/", include("accounts.notifications.urls")),
     path("books/", include("catalog.urls")),
     path("shelves/", include("catalog.shelves.urls")),
     path("authors/<int:pk>/", catalog_views.author_page, name="author"),

@@ -62,6 +62,7 @@ UNFOLD: Final[dict[str, Any]] = {
                     _build_item(_("Carts"), "shopping_cart", "shop.cart"),
                     _build_item(_("Views"), "visibility", "shop.view"),
                     _build_item(_("Recommendations"), "recommend", "shop.recommendation"),
+                    _build_item(_("Stock alerts"), "notification_add", "shop.stockalert"),
                 ],
             },
             {
@@ -74,6 +75,7 @@ UNFOLD: Final[dict[str, Any]] = {
                     _build_item(_("Pulled authors"), "campaign", "social.pulled"),
                     _build_item(_("Cases"), "flag", "moderation.case"),
                     _build_item(_("Appeals"), "gavel", "moderation.appeal"),
+                    _build_item(_("Notifications"), "notifications", "notifications.notification"),
                 ],
             },
             {

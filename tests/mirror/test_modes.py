@@ -238,3 +238,22 @@ def test_setting_is_the_mode_of_mirrors_without_one(settings: Settings, redis: R
     create()
     assert sent == [("t'odd", ["a"])]
     assert not arrived(redis)
+
+
+def test_nobody_waits_for_a_mirror_that_is_left_to_the_relay(
+    redis: Redis, sent: SENT, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    choose(monkeypatch, "relay")
+    create()
+
+    def view() -> None:
+        Odd.objects.create(code="b")
+        check(not sql_only.wanted())
+
+    response = visit(view)
+    response.close()
+    assert COOKIE not in response.cookies
+    assert sent == []
+    assert not arrived(redis)
+    drains.drain_all()
+    assert arrived(redis)

@@ -23,8 +23,9 @@ pytestmark = pytest.mark.django_db
 
 REFUSED: Final = ("PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
 UNSAFE: Final = ("POST", "PUT", "PATCH", "DELETE")
-# Exempt from CSRF checks: two forms set a cookie for the appearance, and the provider signs the callback.
-WITHOUT_TOKEN: Final = {"set_theme", "set_language", "shop:callback"}
+# Exempt from CSRF checks: two forms set a cookie for the appearance, the provider signs the callback, and the site the
+# link that unsubscribes.
+WITHOUT_TOKEN: Final = {"set_theme", "set_language", "shop:callback", "notifications:unsubscribe"}
 # Actions that the admin never offers: counters are reset by an action, and the book of the world is one that the shop
 # sells, so it is withdrawn from sale. A decision about a case suspends a user.
 NEVER: Final = {("accounts.failedlogins", "delete"), ("catalog.book", "delete"), ("accounts.suspension", "add")}

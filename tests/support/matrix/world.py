@@ -14,6 +14,8 @@ from accounts.audit.log import Kind, record_event
 from accounts.lockout.models import FailedLogins
 from accounts.mail import addresses
 from accounts.models import EmailChange, Session, Suspension, User
+from accounts.notifications.emails.unsubscribing import Subscription, make_link
+from accounts.notifications.models import Notification, Way
 from accounts.passwords import services as passwords
 from accounts.sessions.rows import hash_token
 from catalog.models import Author, Tag, TagAlias
@@ -21,7 +23,7 @@ from catalog.shelves.models import Shelf
 from catalog.shelves.services import put_on_shelf
 from config.roles import make_roles
 from mirror.models import Change, State
-from shop.models import Cart, FakeCharge, Order, Payment, PaymentState, Product, View
+from shop.models import Cart, FakeCharge, Order, Payment, PaymentState, Product, StockAlert, View
 from shop.services import carts
 from social.models import Block, Mute, Post, Pulled
 from social.moderation.models import Action, Appeal, Case, Reason
@@ -98,6 +100,10 @@ class MatrixWorld:
         FakeCharge.objects.create(key="charge", amount=1, succeeds=True)
         Pulled.objects.create(user=reader)
         put_on_shelf(reader.pk, world.other_book.pk, Shelf.READ, timezone.localdate())
+        StockAlert.objects.create(user=reader, product=Product.objects.order_by("pk")[0])
+        self.notification = Notification.objects.create(
+            user=reader, kind="like", key="0", target=self.hidden.pk, last_at=timezone.now()
+        )
         TagAlias.objects.create(name="red", tag=Tag.objects.order_by("pk")[0])
         State.objects.get_or_create(mirror="user")
         Change.objects.create(mirror="user", source="", key=str(reader.pk))
@@ -150,10 +156,15 @@ class MatrixWorld:
             "catalog pk": (1,),
             "author pk": (author,),
             "shelves shelf": ("read",),
+            "notifications:open pk": (self.notification.pk,),
+            "notifications:unsubscribe token": (make_link(Subscription(self.owner.pk, Way.EMAIL)).split("/")[-2],),
             "loginlog pk": (self.owner.pk,),
             "django.contrib.sitemaps.views.sitemap section": ("books",),
             "social:book_posts pk": (1,),
+            "social:book_feed pk": (1,),
             "social:author_posts pk": (author,),
+            "social:author_feed pk": (author,),
+            "social shelf": ("read",),
             "shop pk": (self.order.pk,),
             "moderation:report kind": ("post",),
             "moderation:report target": (Post.objects.filter(user=self.other)[0].pk,),
