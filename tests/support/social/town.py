@@ -94,7 +94,7 @@ def small_town() -> Generator[list[QueuedTask], None, None]:
 
 def delete_everything() -> None:
     """Delete all users and their posts."""
-    for model in (*EMPTIED, User):
+    for model in (*EMPTIED, Notification, User):
         model._base_manager.all()._raw_delete("default")
     Change.objects.all()._raw_delete("default")
 
