@@ -8,6 +8,8 @@ from django.test import Client
 from accounts.models import User
 from accounts.notifications import selectors
 from accounts.notifications.models import Notification
+from mirror.middleware import COOKIE as BEHIND
+from mirror.models import Change
 from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
 from mirror.relay.sql_only import sql_only
@@ -185,3 +187,15 @@ def test_header_shows_the_same_number_without_redis(client: Client, readers: lis
     with sql_only():
         assert get_bell(client) == from_redis
     assert ">1<" in from_redis
+
+
+def test_the_reader_who_likes_does_not_wait_for_the_notification(
+    client: Client, readers: list[User], post: Post
+) -> None:
+    _, bob, _ = readers
+    client.force_login(bob)
+    response = client.post(f"/posts/{post.pk}/like/", headers=JSON)
+    assert response.json()["is_changed"]
+    assert BEHIND not in response.cookies
+    assert Change.objects.pending().filter(mirror="notified_like").exists()
+    assert not Change.objects.pending().exclude(mirror__startswith="notified_").exists()
