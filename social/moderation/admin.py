@@ -153,7 +153,7 @@ class CaseAdmin(QueueAdmin):
         return changelist
 
     def make_form(self, request: HttpRequest, row: Case) -> DecisionForm:
-        return DecisionForm(request.POST or None)
+        return DecisionForm(request.POST or None, kind=row.kind)
 
     def make_context(self, request: HttpRequest, row: Case) -> dict[str, Any]:
         may_decide = row.closed_at is None and self.has_change_permission(request)

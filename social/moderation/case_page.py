@@ -63,12 +63,6 @@ class CasePage:
         return describe_target(self.case)
 
     @property
-    def author_path(self) -> str:
-        """Return the path of the author's page in the admin, or ""."""
-        author = self.case.author_id
-        return reverse("admin:accounts_user_change", args=[author]) if author else ""
-
-    @property
     def tag_path(self) -> str:
         """Return the path of the tag's page in the admin, or ""."""
         tag = Tag.objects.filter(name=self.case.target).first() if self.case.kind == Kind.TAG else None

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from django.db.models import Count, Min, QuerySet
+from django.db.models import Count, Exists, Min, OuterRef, Prefetch, QuerySet
 
 from mirror.admin import count_rows
 from social.moderation.models import Action, Appeal, Case, Decision, Report
@@ -34,7 +34,8 @@ class ReporterHistory(NamedTuple):
 
 def list_reports_of(user_id: int) -> QuerySet[Report]:
     """Return a reader's newest reports with their cases and decisions. Takes 2 queries."""
-    found = Report.objects.filter(reporter=user_id).select_related("case").prefetch_related("case__decisions")
+    decisions = Prefetch("case__decisions", Decision.objects.order_by("pk"))
+    found = Report.objects.filter(reporter=user_id).select_related("case").prefetch_related(decisions)
     return found.order_by("-pk")[:MAX_LISTED]
 
 
@@ -76,6 +77,7 @@ def read_reporter_histories(user_ids: Collection[int]) -> dict[int, ReporterHist
     """Return what became of the reports of these readers, in 2 queries."""
     reports = Report.objects.filter(reporter__in=user_ids, case__closed_at__isnull=False).order_by()
     decided = dict(reports.values_list("reporter").annotate(Count("pk")))
-    is_dismissed = reports.filter(case__decisions__action=Action.DISMISS)
-    dismissed = dict(is_dismissed.values_list("reporter").annotate(Count("pk", distinct=True)))
+    # A case that was opened again after an appeal of the reporter has an earlier dismissal.
+    acted = Decision.objects.filter(case=OuterRef("case")).exclude(action=Action.DISMISS)
+    dismissed = dict(reports.filter(~Exists(acted)).values_list("reporter").annotate(Count("pk")))
     return {pk: ReporterHistory(decided.get(pk, 0), dismissed.get(pk, 0)) for pk in user_ids}

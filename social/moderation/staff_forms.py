@@ -7,7 +7,7 @@ from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from social.moderation.models import MAX_DETAILS, MAX_RULE, Action, Basis, Outcome
+from social.moderation.models import MAX_DETAILS, MAX_RULE, Action, Basis, Kind, Outcome
 from social.moderation.services.decisions import Ruling
 
 MAX_DAYS: Final = 365
@@ -36,6 +36,11 @@ class DecisionForm(forms.Form):
     )
     hides_post = forms.BooleanField(label=gettext_lazy("With a warning or a suspension, hide the post"), required=False)
 
+    def __init__(self, *args: Any, kind: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if kind != Kind.POST:
+            del self.fields["hides_post"]
+
     def clean(self) -> dict[str, Any]:
         given: dict[str, Any] = super().clean() or self.cleaned_data
         action = given.get("action")
@@ -58,7 +63,7 @@ class DecisionForm(forms.Form):
             given["facts"],
             given["days"] or 0,
             # Only these two leave the post as it is.
-            given["hides_post"] and given["action"] in (Action.WARN, Action.SUSPEND),
+            given.get("hides_post", False) and given["action"] in (Action.WARN, Action.SUSPEND),
         )
 
     @property

@@ -1,6 +1,6 @@
-"""Atom feeds of the public posts of a reader, about a book or an author's books, and of public shelves.
+"""Atom feeds of the posts of a reader, about a book or an author's books, and of public shelves.
 
-A feed shows what a visitor without a login sees, whoever asks: programs that read feeds send no cookies.
+Programs that read feeds send no cookies, and get what a visitor without a login sees.
 """
 
 import re
@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 from django.contrib.syndication.views import Feed
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.defaultfilters import truncatechars
+from django.urls import reverse
 from django.utils.feedgenerator import Atom1Feed
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
@@ -22,6 +23,7 @@ from catalog.shelves.selectors import ShelvedBook, find_shelf_page, get_shelf_su
 from catalog.shelves.views import get_today
 from common.paths import make_absolute, make_path
 from common.public_pages import public_page
+from common.web import get_viewer_id
 from social.content.html import to_html
 from social.queries.records import PostRecord
 from social.relations.profiles import Profile, get_profile_by_name
@@ -33,7 +35,7 @@ MAX_TITLE: Final = 80  # characters of a post without a book that make its title
 
 
 class _AtomFeed(Atom1Feed):
-    """Atom, with the address of the site as the base of the links in texts."""
+    """Atom, with the address of the site as the base of the links in texts, and without control characters."""
 
     def __init__(self, title: str, *args: Any, **kwargs: Any) -> None:
         super().__init__(_clean(title), *args, **kwargs)
@@ -42,7 +44,7 @@ class _AtomFeed(Atom1Feed):
         super().add_item(_clean(title), link, _clean(description), *args, **kwargs)
 
     def root_attributes(self) -> dict[str, Any]:
-        return {**super().root_attributes(), "xml:base": make_absolute("/")}
+        return {**super().root_attributes(), "xml:base": make_absolute(reverse("home"))}
 
 
 class Channel(NamedTuple):
@@ -139,10 +141,10 @@ class _ShelfFeed(_ChannelFeed):
 @public_page()
 def person_feed(request: HttpRequest, name: str) -> HttpResponse:
     """Return the feed of a reader's posts."""
-    found = _find_profile(name)
+    found = _find_profile(request, name)
     if found is None or found.name != name:
         return redirect_to_spelling(request, found, "feed/")
-    posts = get_posts_by(found.id, None).posts
+    posts = get_posts_by(found.id, get_viewer_id(request)).posts
     title = _("Posts by %(name)s") % {"name": found.name}
     return _PostFeed(Channel(title, found.url, f"{found.url}feed/", posts))(request)
 
@@ -151,7 +153,7 @@ def person_feed(request: HttpRequest, name: str) -> HttpResponse:
 @public_page()
 def shelf_feed(request: HttpRequest, name: str, shelf: str) -> HttpResponse:
     """Return the feed of one of a reader's public shelves, latest date first."""
-    found = _find_profile(name)
+    found = _find_profile(request, name)
     if found is None or found.name != name:
         return redirect_to_spelling(request, found, f"shelves/{shelf}/feed/")
     # Also for the owner: the address of a feed may be given to any program.
@@ -172,9 +174,10 @@ def book_feed(request: HttpRequest, pk: int) -> HttpResponse:
     book = get_book(pk)
     if book is None:
         raise Http404
+    posts = get_posts_about(pk, get_viewer_id(request)).posts
     title = _("Posts about “%(title)s”") % {"title": book["title"]}
     path = make_path("social:book_posts", pk)
-    return _PostFeed(Channel(title, path, f"{path}feed/", get_posts_about(pk, None).posts))(request)
+    return _PostFeed(Channel(title, path, f"{path}feed/", posts))(request)
 
 
 @require_safe
@@ -184,14 +187,17 @@ def author_feed(request: HttpRequest, pk: int) -> HttpResponse:
     author = get_author(pk)
     if author is None:
         raise Http404
+    posts = get_posts_about_books_by(pk, get_viewer_id(request)).posts
     title = _("Posts about books by %(name)s") % {"name": author["name"]}
     path = make_path("social:author_posts", pk)
-    return _PostFeed(Channel(title, path, f"{path}feed/", get_posts_about_books_by(pk, None).posts))(request)
+    return _PostFeed(Channel(title, path, f"{path}feed/", posts))(request)
 
 
 def _clean(text: str) -> str:
     return CONTROL.sub("", text)
 
 
-def _find_profile(name: str) -> Profile | None:
-    return get_profile_by_name(name, None)
+def _find_profile(request: HttpRequest, name: str) -> Profile | None:
+    """Return the profile, None also if the visitor has blocked the reader."""
+    found = get_profile_by_name(name, get_viewer_id(request))
+    return None if found is None or found.is_blocked else found

@@ -83,20 +83,28 @@ def test_feeds_of_a_book_and_of_an_author(ann: User) -> None:
         assert list_texts(read_feed(path), "summary") == ["about it"]
 
 
-def test_a_feed_shows_nobody_more_than_a_stranger_sees(ann: User) -> None:
-    """Hidden posts and inactive readers are missing for all; a login changes nothing."""
-    bob = User.objects.create_user("bob")
-    Block.objects.create(blocker=ann, blocked=bob)
+def test_hidden_posts_and_inactive_readers_are_missing(ann: User) -> None:
     hidden = create_post(ann.pk, "hidden")
     create_post(ann.pk, "visible")
     hide_post(hidden.pk)
     drain_all()
-    client = Client()
-    client.force_login(bob)
-    assert list_texts(read_feed("/u/Ann%20B/feed/", client), "summary") == ["visible"]
+    assert list_texts(read_feed("/u/Ann%20B/feed/"), "summary") == ["visible"]
     User.objects.filter(pk=ann.pk).update(is_active=False)
     drain_all()
     assert Client().get("/u/Ann%20B/feed/").status_code == 404
+
+
+def test_a_block_hides_feeds_and_posts_from_both(ann: User) -> None:
+    bob, book = User.objects.create_user("bob"), make_book("Emma")
+    Block.objects.create(blocker=ann, blocked=bob)
+    for user in (ann, bob):
+        create_post(user.pk, f"by {user.username}", book_id=book.pk)
+    drain_all()
+    for user, other in ((ann, "/u/bob/feed/"), (bob, "/u/Ann%20B/feed/")):
+        client = Client()
+        client.force_login(user)
+        assert client.get(other).status_code == 404
+        assert list_texts(read_feed(f"/books/{book.pk}/posts/feed/", client), "summary") == [f"by {user.username}"]
 
 
 def test_only_public_shelves_have_feeds(ann: User) -> None:

@@ -1,9 +1,10 @@
 """Decisions about cases: what staff may decide, what a decision does, and how it is reversed."""
 
+from contextlib import suppress
 from datetime import timedelta
 from typing import NamedTuple
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.utils.translation import get_language
 
 from accounts.admin_tools import is_guarded_from
@@ -151,9 +152,8 @@ def reverse_decision(decision: Decision) -> None:
 
 
 def reopen_case(case: Case) -> None:
-    """Open a case again for a new decision, unless a newer one of its target is open. Needs a transaction."""
-    # The constraint allows one open case of a target, which then has the new reports as well.
-    is_open = Case.objects.filter(kind=case.kind, target=case.target, closed_at=None).exists()
-    if not is_open:
+    """Open a case again for a new decision, unless a newer one of its target is open."""
+    # The constraint allows one open case of a target. It has the new reports as well.
+    with suppress(IntegrityError), transaction.atomic():
         case.closed_at = None
         case.save(update_fields=["closed_at"])

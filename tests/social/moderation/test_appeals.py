@@ -11,6 +11,7 @@ from pytest_django.fixtures import Settings
 from accounts.models import Suspension, User
 from social.models import Post
 from social.moderation.models import Action, Appeal, Case, Decision, Outcome
+from social.moderation.selectors import ReporterHistory, read_reporter_histories
 from social.moderation.services.appeals import appeal_decision, decide_appeal, may_decide_appeal
 from social.moderation.services.errors import AlreadyDecided, NotAllowed, NotAppealable
 from tests.support.social.cases import Dispute, deliver, enter
@@ -105,6 +106,8 @@ def test_a_granted_appeal_of_a_reporter_opens_the_case_again(dispute: Dispute) -
     assert Case.objects.get().closed_at is None
     assert [letter.to for letter in deliver()] == [["bob@example.org"]]
     dispute.decide(Action.HIDE, by=dispute.dora)
+    assert read_reporter_histories([dispute.bob.pk]) == {dispute.bob.pk: ReporterHistory(1, 0)}
+    assert "we acted" in enter(dispute.bob).get("/reports/").content.decode()
     assert {letter.to[0] for letter in deliver()} == {"alice@example.org", "bob@example.org"}
 
 

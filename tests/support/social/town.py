@@ -13,6 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory, override_settings
 
 from accounts.models import User
+from accounts.notifications.models import Notification
 from mirror import registry, tasks
 from mirror.middleware import ReadYourWrites
 from mirror.models import Change
@@ -27,7 +28,7 @@ from social.timelines.pages import PostPage
 WINDOW, PAGE, FEW = 5, 3, 2
 WINDOWS = ("timeline", "global", "book_posts", "mentions", "hashtag")
 MIRRORS = ("post", "follow", "like", "shun", *WINDOWS)
-EMPTIED = (Like, Mention, Hashtag, Post, Follow, Block, Mute, Pulled, Change)
+EMPTIED = (Notification, Like, Mention, Hashtag, Post, Follow, Block, Mute, Pulled, Change)
 Page = Callable[[int | None], PostPage]
 TIMELINE: TimelineMirror = registry.get("timeline")  # type: ignore[assignment]
 
