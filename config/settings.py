@@ -67,6 +67,7 @@ INSTALLED_APPS = [
     "catalog.search",
     "shop",
     "social",
+    "social.reviews",
     "loginlog",
     "demo",
 ]

@@ -18,6 +18,7 @@ urlpatterns = [
     path("look/language/", appearance.set_language, name="set_language"),
     path("accounts/", include("accounts.urls")),
     path("books/", include("catalog.urls")),
+    path("books/", include("social.reviews.urls")),
     path("shelves/", include("catalog.shelves.urls")),
     path("authors/<int:pk>/", catalog_views.author_page, name="author"),
     path("search/", include("catalog.search.urls")),

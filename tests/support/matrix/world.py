@@ -133,6 +133,7 @@ class MatrixWorld:
             "social:author_posts pk": (author,),
             "shop pk": (self.order.pk,),
             "social pk": (self.hidden.pk, self.shown.pk),
+            "reviews pk": (2,),
             "social name": (self.owner.username,),
             "social hashtag": (self.tag,),
             "accounts uidb64": (uid,),
