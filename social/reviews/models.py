@@ -23,7 +23,13 @@ class Review(models.Model):
     )
     # Like its post, a review outlives its book.
     book = models.ForeignKey(
-        Book, verbose_name=_("book"), on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+        Book,
+        verbose_name=_("book"),
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+        db_index=False,
     )
     text = models.TextField(_("text"), blank=True)  # Markdown
     language = models.CharField(_("language"), max_length=10, blank=True)
@@ -32,6 +38,7 @@ class Review(models.Model):
         verbose_name = _("review")
         verbose_name_plural = _("reviews")
         constraints = [models.UniqueConstraint(fields=["user", "book"], name="reviews_review_once")]
+        indexes = [models.Index(fields=["book", "-post"], name="reviews_of_book")]
 
     def __str__(self) -> str:
         return f"{self.user_id}: {self.book_id}"

@@ -208,7 +208,7 @@ def test_my_shelf_shows_books_and_the_goal_of_the_year(client: Client, reader: U
     assert (found["shelf"], found["privacy"], found["count"], found["next"]) == ("read", "public", 2, None)
     assert found["goal"] == {"year": 2026, "books": 30, "finished": 1}
     first = found["results"][0]
-    assert (first["book"]["title"], first["stars"], first["finished_on"]) == ("A fine book", 5, "2026-04-01")
+    assert (first["book"]["title"], first["stars"], first["finished_on"]) == ("A fine book", 2.5, "2026-04-01")
     client.post("/shelves/goal/", {"books": ""})
     assert not ReadingGoal.objects.exists()
     assert client.post("/shelves/goal/", {"books": "0"}).status_code == 400
