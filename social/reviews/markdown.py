@@ -22,14 +22,16 @@ from social.content.html import EXTERNAL_LINK, to_html
 MAX_BYTES: Final = 16_000_000  # of remembered reviews; the longest take about 60 kB
 MAX_NESTING: Final = 12  # quotes and lists within one another
 BARS: Final = "||"
-HOST: Final = "host"  # of the link that is being rendered
+# Names in the environment of a rendering: the host of the present link, and the mentioned readers.
+HOST: Final = "host"
+MENTIONS: Final = "mentions"
 RULES: Final = ("blockquote", "list", "emphasis", "link", "newline", "escape")
 
 
 @remember_rendered(MAX_BYTES)
-def render_markdown(text: str) -> SafeString:
-    """Return a review's text as HTML."""
-    return mark_safe(_parser.render(text))
+def render_markdown(text: str, mentions: tuple[str, ...] = ()) -> SafeString:
+    """Return a review's text as HTML. mentions: the names that link to readers' pages."""
+    return mark_safe(_parser.render(text, {MENTIONS: mentions}))
 
 
 def strip_markdown(text: str) -> str:
@@ -77,7 +79,7 @@ def _render_spoiler(renderer: Any, tokens: Sequence[Token], index: int, options:
 def _render_text(renderer: Any, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
     content = tokens[index].content
     # Within a link no further one may begin.
-    return escape(content) if env.get(HOST) else to_html(content)
+    return escape(content) if env.get(HOST) else to_html(content, env[MENTIONS])
 
 
 def _render_link_open(renderer: Any, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:

@@ -116,7 +116,7 @@ def get_card(raw: bytes, stars: int | None = None, review: bytes = b"") -> Card:
         "post": post,
         "text": to_html(post["text"], post["mentions"]),
         "stars": stars,
-        "whole": whole and render_markdown(whole["text"]),
+        "whole": whole and render_markdown(whole["text"], tuple(post["mentions"])),
         "language": whole and whole["language"],
         "time": datetime.fromisoformat(post["time"]),
         "author_url": make_public_path(post["user"]["name"]),

@@ -29,6 +29,10 @@ def test_marks_become_html(text: str, html: str) -> None:
     assert render_markdown(text) == html
 
 
+def test_only_mentioned_readers_are_links() -> None:
+    assert render_markdown("*@ken* and @kim", ("ken",)) == '<p><em><a href="/u/ken/">@ken</a></em> and @kim</p>\n'
+
+
 def test_a_link_shows_where_it_leads() -> None:
     html = render_markdown("[my bank](https://evil.example/a?b&c)")
     assert LINK.format("https://evil.example/a?b&amp;c") + "my bank</a>" in html
