@@ -142,7 +142,7 @@ def readers_of(book_id: int | str) -> str:
 
 
 def stars_of(book_id: int | str) -> str:
-    """Sorted set: user id by stars, public shelves only. Life: while it has a reader.
+    """Sorted set: user id by stars (in halves), public shelves only. Life: while it has a reader.
     Owner: ShelfEntryMirror.
     """
     return f"book:{{{book_id}}}:stars"

@@ -4,3 +4,7 @@ from django.dispatch import Signal
 
 # Sent before the page of an existing book is rendered. Arguments: ``request`` and ``book_id``.
 book_shown = Signal()
+
+# Sent in the transaction in which a reader's rating of a book changed. Arguments: ``user_id``, ``book_id`` and
+# ``stars``, in halves; None after the rating or the book was removed.
+book_rated = Signal()

@@ -69,6 +69,7 @@ INSTALLED_APPS = [
     "shop",
     "social",
     "social.moderation",
+    "social.reviews",
     "loginlog",
     "demo",
 ]

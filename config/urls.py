@@ -19,6 +19,7 @@ urlpatterns = [
     path("accounts/", include("accounts.urls")),
     path("notifications/", include("accounts.notifications.urls")),
     path("books/", include("catalog.urls")),
+    path("books/", include("social.reviews.urls")),
     path("shelves/", include("catalog.shelves.urls")),
     path("authors/<int:pk>/", catalog_views.author_page, name="author"),
     path("search/", include("catalog.search.urls")),

@@ -1,6 +1,6 @@
 """Likes of the demo's posts, and replies to them."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from random import Random
 from typing import Final
 
@@ -16,6 +16,7 @@ SEED: Final = "diptych conversation"
 LIKED_POSTS: Final = 300  # the newest posts
 MAX_LIKES: Final = 18  # of a post
 THREADS: Final = 40  # posts with replies
+REPLY_INTERVAL: Final = timedelta(minutes=4)
 REPLIES: Final = (
     "Adding it to my list right now.",
     "I gave up halfway. Should I try again?",
@@ -39,7 +40,7 @@ def load_demo_conversation() -> int:
     """
     random = Random(SEED)
     readers = list(User.objects.filter(username__in=READER_NAMES, is_active=True).order_by("pk"))
-    posts = list(Post.objects.filter(parent_id=None).order_by("-pk")[:LIKED_POSTS])
+    posts = list(Post.objects.filter(parent_id=None, kind=Post.Kind.POST).order_by("-pk")[:LIKED_POSTS])
     likes = [
         Like(user=reader, post=post)
         for post in posts
@@ -47,22 +48,30 @@ def load_demo_conversation() -> int:
         if reader.pk != post.user_id
     ]
     Like.objects.bulk_create(likes, ignore_conflicts=True)
-    replies = 0
-    for post in random.sample(posts, min(len(posts), THREADS)):
+    threads = [(post, _pick_texts(random, readers)) for post in random.sample(posts, min(len(posts), THREADS))]
+    left = sum(len(texts) for _, texts in threads)
+    total = left
+    for post, texts in threads:
         # One transaction for each thread, so that other writers need not wait for long.
         with transaction.atomic():
-            replies += _add_replies(random, post, readers)
-    return replies
+            _add_replies(random, post, texts, readers, timezone.now() - left * REPLY_INTERVAL)
+        left -= len(texts)
+    return total
 
 
-def _add_replies(random: Random, post: Post, readers: list[User]) -> int:
-    """Add a few replies to a post, some of them to the reply before."""
-    now, parent, at = timezone.now(), post, post.created_at
-    texts = random.sample(REPLIES, min(len(readers), random.randint(1, 5)))
+def _pick_texts(random: Random, readers: list[User]) -> list[str]:
+    return random.sample(REPLIES, min(len(readers), random.randint(1, 5)))
+
+
+def _add_replies(random: Random, post: Post, texts: list[str], readers: list[User], begin: datetime) -> None:
+    """Add replies to a post, some of them to the reply before. begin: the time of the first one.
+
+    They are younger than all posts, because timelines are sorted by ids.
+    """
+    parent = post
     for number, text in enumerate(texts):
-        at = min(now, at + timedelta(minutes=random.randrange(1, 300)))
         to = parent if random.random() < 0.4 else post
         author = random.choice([reader for reader in readers if reader.pk != to.user_id])
         key = f"demo-reply:{post.pk}:{number}"
+        at = max(begin + number * REPLY_INTERVAL, to.created_at)
         parent = create_post(author.pk, text, parent_id=to.pk, key=key, created_at=at)
-    return len(texts)

@@ -23,7 +23,7 @@ MAX_BOOKS: Final = 90  # on shelves
 # The number of a login's books on each shelf, and of another reader's books.
 BOOKS_BY_SHELF: Final = {Shelf.READ: 14, Shelf.READING: 3, Shelf.WANT: 9}
 BOOKS_OF_READER: Final = {Shelf.READ: 4, Shelf.WANT: 3}
-STAR_CHOICES: Final = (2, 3, 3, 4, 4, 4, 5, 5)
+STAR_CHOICES: Final = (4, 5, 6, 7, 8, 8, 9, 10)  # halves of a star
 
 
 def load_demo_shelves(today: date | None = None) -> int:

@@ -85,13 +85,13 @@ class PostAdmin(BigTableAdmin):
     """Staff search posts here, hide them, show them again and delete them."""
 
     list_display = ["excerpt", "author", "about", "created_at", "status"]
-    list_filter = ["is_hidden", AboutBookFilter]
+    list_filter = ["is_hidden", "kind", AboutBookFilter]
     linked_lookups = ["user__id__exact", "book__id__exact"]  # links in the list and on a user's page
     list_select_related = ["user", "book"]
     search_fields = ["text"]
     search_help_text = _("words from the last 50,000 posts, @name, #hashtag, or the number of a post")
-    fields = ["text", "user", "book", "created_at", "is_hidden", "is_pulled"]
-    readonly_fields = ["text", "user", "created_at", "is_pulled"]
+    fields = ["text", "kind", "user", "book", "created_at", "is_hidden", "is_pulled"]
+    readonly_fields = ["text", "kind", "user", "created_at", "is_pulled"]
     autocomplete_fields = ["book"]
     inlines = [MentionInline, HashtagInline]
     actions = ["hide", "unhide", "remove"]

@@ -86,3 +86,51 @@ def hashtag(name: str) -> str:
     Owner: HashtagMirror.
     """
     return f"{{hashtag}}:{name}"
+
+
+def review(post_id: int | str) -> str:
+    """String (JSON): text and language of a review. Life: as the review. Owner: ReviewMirror."""
+    return f"review:{post_id}"
+
+
+def ranked_review(post_id: int | str) -> str:
+    """String (JSON): reader, book and number of likes of a review. Life: while its post is visible.
+    Owner: RankedReviewMirror.
+    """
+    return f"ranked_review:{post_id}"
+
+
+def reviews_of(book_id: int | str) -> str:
+    """Sorted set: ids of all reviews of a book, by id. Life: as the reviews. Owner: RankedReviewMirror."""
+    return f"book:{{{book_id}}}:reviews"
+
+
+def helpful_reviews(book_id: int | str) -> str:
+    """Sorted set: ids of all reviews of a book, by likes and id. Life: as the reviews. Owner: RankedReviewMirror."""
+    return f"book:{{{book_id}}}:reviews:helpful"
+
+
+def review_by(book_id: int | str, user_id: int | str) -> str:
+    """String: id of a reader's review of a book. Life: as the review. Owner: RankedReviewMirror."""
+    return f"review_by:{{{book_id}}}:{user_id}"
+
+
+def rated_post(user_and_book: str) -> str:
+    """String (JSON): the post of a reader's review or rating of a book, and the stars. Life: while they are public.
+    Owner: RatedPostMirror.
+    """
+    return f"rated_post:{user_and_book}"
+
+
+def starred_reviews(book_id: int | str) -> str:
+    """Sorted set: ids of the reviewers of a book, by stars and review. Life: while the stars are public.
+    Owner: RatedPostMirror.
+    """
+    return f"book:{{{book_id}}}:reviews:stars"
+
+
+def post_stars(post_id: int | str) -> str:
+    """String: reader, book and stars (in halves) of the post of a review or rating. Life: while they are public.
+    Owner: RatedPostMirror.
+    """
+    return f"post_stars:{post_id}"

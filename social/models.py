@@ -26,7 +26,12 @@ class PostQuerySet(models.QuerySet["Post"]):
 
 
 class Post(models.Model):
-    """A reader's post, optionally about a book."""
+    """A reader's post, optionally about a book, or the post that shows a review or a rating."""
+
+    class Kind(models.TextChoices):
+        POST = "post", _("post")
+        REVIEW = "review", _("review")
+        RATING = "rating", _("rating")
 
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL,
@@ -35,7 +40,11 @@ class Post(models.Model):
         related_name="posts",
         db_index=False,
     )
-    text = models.TextField(_("text"))
+    # Of a review, the beginning without marks. Of a rating, nothing.
+    text = models.TextField(_("text"), blank=True)
+    kind = models.CharField(
+        _("kind"), max_length=6, choices=Kind, default=Kind.POST, db_default=Kind.POST, editable=False
+    )
     # If it has one, pages show the text only to those who open it.
     note = models.CharField(_("content note"), max_length=100, blank=True, default="", db_default="")
     book = models.ForeignKey(
@@ -76,7 +85,7 @@ class Post(models.Model):
         verbose_name_plural = _("posts")
         constraints = [
             models.UniqueConstraint(fields=["user", "key"], name="social_post_once"),
-            models.CheckConstraint(condition=~Q(text=""), name="social_post_says_something"),
+            models.CheckConstraint(condition=~Q(text="") | Q(kind="rating"), name="social_post_says_something"),
         ]
         indexes = [
             models.Index(fields=["user", "-id"], name="social_post_of_user"),

@@ -10,7 +10,18 @@ from social.models import Block, Follow, Like, Mention, Mute, Post, PostVersion,
 def register_parts() -> None:
     """Register posts and the relations of a reader in both directions."""
     other = "It is another person's decision, and not shown to the person it is about."
-    columns = ["id", "text", "note", "book_id", "book__title", "parent_id", "created_at", "edited_at", "is_hidden"]
+    columns = [
+        "id",
+        "kind",
+        "text",
+        "note",
+        "book_id",
+        "book__title",
+        "parent_id",
+        "created_at",
+        "edited_at",
+        "is_hidden",
+    ]
     # Before the posts, with which they are deleted.
     register(make_part("former_versions", PostVersion, "post__user", ["post_id", "text", "written_at"]))
     register(make_part("posts", Post, "user", columns))

@@ -63,18 +63,20 @@ def make_part(
     owner: str,
     columns: Sequence[str] = (),
     *,
+    computed: Mapping[str, Any] | None = None,
     erase: EraseSlice | None = None,
     reason: str = "",
 ) -> Part:
     """Return the part for the rows of ``model`` with the user in the field ``owner`` (or a path to a field).
 
-    columns: the downloaded columns; without columns, ``reason`` explains why. erase: by default deletes the rows.
+    columns: the downloaded columns; without columns, ``reason`` explains why. computed: expressions that are downloaded
+    as well, by name. erase: by default deletes the rows.
     """
     assert bool(columns) != bool(reason), name
     manager = model._default_manager
 
     def read(user_id: int) -> Iterator[Mapping[str, Any]]:
-        found = manager.filter(**{owner: user_id}).order_by("pk").values(*columns)
+        found = manager.filter(**{owner: user_id}).order_by("pk").values(*columns, **(computed or {}))
         return found.iterator(chunk_size=ROWS_IN_MEMORY)
 
     @repeat_after_conflict

@@ -6,10 +6,11 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
+from unfold.decorators import display
 
 from accounts.admin_tools import BigTableAdmin
 from catalog.shelves.models import ShelfEntry
-from catalog.shelves.records import find_public_entries
+from catalog.shelves.records import count_stars, find_public_entries
 from common.text import fold
 
 
@@ -24,7 +25,7 @@ class ShelfEntryAdmin(BigTableAdmin):
         "user",
         "book",
         "shelf",
-        "stars",
+        "rating",
         "shelved_on",
         "started_on",
         "finished_on",
@@ -32,6 +33,10 @@ class ShelfEntryAdmin(BigTableAdmin):
     list_select_related = ["user", "book"]
     search_fields = ["pk"]  # the admin shows a search box only if this is not empty
     search_help_text = _("the exact name of the reader")
+
+    @display(description=_("stars"), ordering="stars")
+    def rating(self, entry: ShelfEntry) -> float | None:
+        return count_stars(entry.stars)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ShelfEntry]:
         return find_public_entries().order_by("-pk")

@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from catalog.shelves.models import MAX_GOAL_BOOKS, STARS, Privacy, Shelf
+from catalog.shelves.records import write_stars
 from common import clock
 
 FIRST_DATE: Final = date(1000, 1, 1)
@@ -21,12 +22,21 @@ def get_last_date() -> date:
     return timezone.localdate(clock.now(), EASTERNMOST)
 
 
+class StarsField(forms.TypedChoiceField):
+    """A rating in stars, such as "3.5"; None if it is empty. The value is in halves of a star."""
+
+    def __init__(self) -> None:
+        halves = {write_stars(number): number for number in STARS}
+        choices = [(text, text) for text in halves]
+        super().__init__(choices=choices, coerce=halves.__getitem__, empty_value=None, required=False)
+
+
 class EntryForm(forms.Form):
     """A change of an entry. ``action`` selects the fields that count."""
 
     action = forms.ChoiceField(choices=[(name, name) for name in ("shelf", "rate", "dates", "remove")])
     shelf = forms.TypedChoiceField(choices=Shelf, coerce=Shelf, required=False)
-    stars = forms.TypedChoiceField(choices=[(n, n) for n in STARS], coerce=int, empty_value=None, required=False)
+    stars = StarsField()
     started_on = forms.DateField(required=False)
     finished_on = forms.DateField(required=False)
 

@@ -11,7 +11,8 @@ from django.db.models.functions import Coalesce
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
-STARS: Final = range(1, 6)
+# Ratings in halves of a star, which are exact on every database: 7 is 3.5 stars.
+STARS: Final = range(1, 11)
 MAX_GOAL_BOOKS: Final = 10_000  # books a year
 NO_DATE: Final = date(1, 1, 1)  # sorts before every date that a reader may enter
 
@@ -49,6 +50,7 @@ class ShelfEntry(models.Model):
     )
     book = models.ForeignKey("catalog.Book", verbose_name=_("book"), on_delete=models.CASCADE, related_name="+")
     shelf = models.CharField(_("shelf"), max_length=12, choices=Shelf)
+    # In halves of a star.
     stars = models.PositiveSmallIntegerField(_("stars"), null=True, blank=True)
     shelved_on = models.DateField(_("shelved on"))
     started_on = models.DateField(_("started on"), null=True, blank=True)
@@ -61,7 +63,7 @@ class ShelfEntry(models.Model):
         verbose_name_plural = _("books on shelves")
         constraints = [
             models.UniqueConstraint(fields=["user", "book"], name="catalog_shelved_once"),
-            models.CheckConstraint(condition=Q(stars=None) | Q(stars__range=(1, 5)), name="catalog_shelved_stars"),
+            models.CheckConstraint(condition=Q(stars=None) | Q(stars__range=(1, 10)), name="catalog_shelved_stars"),
             models.CheckConstraint(
                 condition=Q(started_on=None) | Q(finished_on=None) | Q(started_on__lte=F("finished_on")),
                 name="catalog_shelved_dates",

@@ -21,12 +21,17 @@ class EntryRow(NamedTuple):
     user: int
     book: int
     shelf: str
-    stars: int | None
+    stars: int | None  # halves
     shelved_on: Any
     started_on: Any
     finished_on: Any
     sort_on: Any
     privacy: str | None  # of the shelf; None: no settings
+
+    @property
+    def is_public(self) -> bool:
+        """Whether everyone may see the entry."""
+        return self.privacy in (None, Privacy.PUBLIC)
 
 
 _SELECT_ENTRIES = f"""
@@ -51,7 +56,7 @@ def load_entries(keys: Sequence[pairs.Pair]) -> Mapping[str, EntryRow]:
 
 
 def build_entry_record(row: EntryRow) -> Record:
-    """Return the record at ``shelved:<user>:<book>``. Dates: ISO 8601 or None."""
+    """Return the record at ``shelved:<user>:<book>``. Dates: ISO 8601 or None. stars: in halves."""
     return {
         "user": row.user,
         "book": row.book,
@@ -61,8 +66,18 @@ def build_entry_record(row: EntryRow) -> Record:
         "started_on": row.started_on and str(row.started_on),
         "finished_on": row.finished_on and str(row.finished_on),
         "sort_on": str(row.sort_on),
-        "is_public": row.privacy in (None, Privacy.PUBLIC),
+        "is_public": row.is_public,
     }
+
+
+def count_stars(halves: int | None) -> float | None:
+    """Return a rating in stars, as JSON and pages show it: 7 -> 3.5."""
+    return None if halves is None else halves / 2
+
+
+def write_stars(halves: int) -> str:
+    """Return a rating in stars as text: "4" or "3.5"."""
+    return f"{halves / 2:g}"
 
 
 def to_score(day: date) -> float:

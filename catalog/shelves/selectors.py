@@ -15,7 +15,7 @@ from catalog.books.records import BookRecord
 from catalog.mirrors import BookMirror
 from catalog.shelves.mirrors import ShelfEntryMirror, ShelfSettingsMirror
 from catalog.shelves.models import STARS, Privacy, Shelf
-from catalog.shelves.records import EPOCH, SHELVES, Record, build_entry_key, to_score
+from catalog.shelves.records import EPOCH, SHELVES, Record, build_entry_key, count_stars, to_score
 from mirror import Place, together
 from mirror.redis import RedisPipeline
 
@@ -35,8 +35,8 @@ class ShelvedBook:
     @property
     def json(self) -> dict[str, Any]:
         """The entry in the form of JSON answers."""
-        answer: dict[str, Any] = {"book": orjson.Fragment(self.book.raw)}
-        for name in ("stars", "shelved_on", "started_on", "finished_on"):
+        answer: dict[str, Any] = {"book": orjson.Fragment(self.book.raw), "stars": count_stars(self.fields["stars"])}
+        for name in ("shelved_on", "started_on", "finished_on"):
             answer[name] = self.fields[name]
         return answer
 
@@ -73,7 +73,7 @@ class ShelfPage(NamedTuple):
 
 
 class BookReaders(NamedTuple):
-    """The numbers of readers per shelf and per rating of a book; only public shelves count."""
+    """The numbers of readers per shelf and per rating of a book, in halves of a star; only public shelves count."""
 
     counts: Mapping[str, int]
     stars: Mapping[int, int]
@@ -85,11 +85,11 @@ class BookReaders(NamedTuple):
 
     @property
     def mean(self) -> float | None:
-        """The mean rating, or None without ratings."""
+        """The mean rating in stars, or None without ratings."""
         if not self.ratings:
             return None
-        total = sum(stars * count for stars, count in self.stars.items())
-        return total / self.ratings
+        halves = sum(stars * count for stars, count in self.stars.items())
+        return halves / 2 / self.ratings
 
 
 # --- single entries -------------------------------------------------------------------------------
@@ -181,7 +181,7 @@ def _parse_cursor(text: str) -> Place | None:
 def count_readers(book_id: int) -> BookReaders:
     """Return the numbers of readers who shelved and rated a book.
 
-    From a warm mirror: 1 round trip of 8 commands, no SQL.
+    From a warm mirror: 1 round trip of 13 commands, no SQL.
     """
     with together() as reads:
         readers = reads(ShelfEntryMirror.counts, keys.readers_of(book_id), range(len(SHELVES)))

@@ -6,9 +6,10 @@ from datetime import date
 from django.db import IntegrityError, transaction
 
 from catalog.shelves.models import PRIVACY_FIELDS, Privacy, ReadingGoal, Shelf, ShelfEntry, ShelfSettings
+from catalog.signals import book_rated
 from common.database import repeat_after_conflict
 
-EntryChange = Callable[[ShelfEntry], None]
+EntryChange = Callable[[ShelfEntry], None]  # changes an entry, which may be new, and saves it
 
 
 class BookNotFound(Exception):
@@ -33,18 +34,24 @@ def put_on_shelf(user_id: int, book_id: int, shelf: Shelf, today: date) -> None:
             finished_on = max(today, entry.started_on or today)
             entry.finished_on = entry.finished_on or finished_on
         entry.shelf = shelf
+        entry.save()
 
     _change_entry(user_id, book_id, today, move)
 
 
 def rate_book(user_id: int, book_id: int, stars: int | None, today: date) -> None:
-    """Rate a book, or take the rating back (None). A book that is on no shelf is put on "read", without a date.
+    """Rate a book in halves of a star, or take the rating back (None). A book that is on no shelf is put on "read",
+    without a date.
 
     Raises BookNotFound.
     """
 
     def set_stars(entry: ShelfEntry) -> None:
+        is_changed = entry.stars != stars
         entry.stars = stars
+        entry.save()
+        if is_changed:
+            book_rated.send(rate_book, user_id=user_id, book_id=book_id, stars=stars)
 
     _change_entry(user_id, book_id, today, set_stars)
 
@@ -61,9 +68,14 @@ def set_reading_dates(user_id: int, book_id: int, started_on: date | None, finis
     return entry is not None
 
 
+@repeat_after_conflict
 def remove_from_shelf(user_id: int, book_id: int) -> bool:
     """Remove a book and its rating. Return False if it is on no shelf."""
-    return bool(ShelfEntry.objects.filter(user_id=user_id, book_id=book_id).delete()[0])
+    with transaction.atomic():
+        is_removed = bool(ShelfEntry.objects.filter(user_id=user_id, book_id=book_id).delete()[0])
+        if is_removed:
+            book_rated.send(remove_from_shelf, user_id=user_id, book_id=book_id, stars=None)
+    return is_removed
 
 
 @repeat_after_conflict
@@ -95,7 +107,6 @@ def _change_entry(user_id: int, book_id: int, today: date, change: EntryChange) 
             if entry is None:
                 entry = ShelfEntry(user_id=user_id, book_id=book_id, shelf=Shelf.READ, shelved_on=today)
             change(entry)
-            entry.save()
     except IntegrityError as error:
         # Either the book was deleted, or a concurrent request created the entry, which is changed now.
         with transaction.atomic():
@@ -103,4 +114,3 @@ def _change_entry(user_id: int, book_id: int, today: date, change: EntryChange) 
             if entry is None:
                 raise BookNotFound from error
             change(entry)
-            entry.save()

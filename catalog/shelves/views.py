@@ -20,6 +20,7 @@ from catalog.selectors import get_book
 from catalog.shelves import services
 from catalog.shelves.forms import EntryForm, GoalForm, PrivacyForm
 from catalog.shelves.models import Privacy, Shelf
+from catalog.shelves.records import count_stars
 from catalog.shelves.selectors import find_entry, find_shelf_page, get_shelf_summary
 from catalog.shelves.widgets import (
     CARD_TEMPLATE,
@@ -115,12 +116,17 @@ def change_entry(request: HttpRequest, pk: int) -> HttpResponse:
     except services.BookNotFound as error:
         raise Http404 from error
     if wants_json(request):
-        return json_response({"entry": find_entry(user_id, pk)})
+        return json_response({"entry": _build_entry_json(user_id, pk)})
     if is_on_card:
         return _answer_card(request, user_id, pk)
     if is_partial(request):
         return _answer_button(request, user_id, pk, form.cleaned_data["action"])
     return redirect_to(get_next_address(request, f"{book_page}#shelf"))
+
+
+def _build_entry_json(user_id: int, book_id: int) -> dict[str, Any] | None:
+    entry = find_entry(user_id, book_id)
+    return None if entry is None else {**entry, "stars": count_stars(entry["stars"])}
 
 
 def _answer_button(request: HttpRequest, user_id: int, book_id: int, action: str) -> HttpResponse:

@@ -31,7 +31,7 @@ class ShelfTab(NamedTuple):
 
 
 class HistogramBar(NamedTuple):
-    """A bar of the histogram. width: in percent of the longest bar."""
+    """A bar of the histogram. stars: in halves. width: in percent of the longest bar."""
 
     stars: int
     readers: int
@@ -39,7 +39,7 @@ class HistogramBar(NamedTuple):
 
 
 class ShownEntry(NamedTuple):
-    """A book on the visitor's shelf, as its button shows it. Dates are in ISO 8601."""
+    """A book on the visitor's shelf, as its button shows it. Dates are in ISO 8601. stars: in halves."""
 
     shelf: str
     stars: int | None
@@ -113,6 +113,7 @@ def render_readers(request: HttpRequest, book_id: int, *, is_part: bool = False)
     """
     readers = count_readers(book_id)
     facts = {
+        "book_id": book_id,
         "want": readers.counts[Shelf.WANT],
         "ratings": readers.ratings,
         "mean": readers.mean,

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from catalog.books.languages import get_language_name
 from catalog.shelves.models import STARS, Shelf
+from catalog.shelves.records import write_stars
 from catalog.template_functions import books, shelves
 
 FUNCTIONS: Final[Mapping[str, Any]] = {
@@ -21,6 +22,7 @@ FUNCTIONS: Final[Mapping[str, Any]] = {
     "all_stars": STARS,
     "shelf_button": shelves.shelf_button,
     "shelf_choices": Shelf.choices,
+    "star_label": shelves.star_label,
     "structured_data": books.structured_data,
     "tag_link": books.tag_link,
 }
@@ -28,5 +30,6 @@ FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "authors_linked": books.authors_linked,
     "language": get_language_name,
     "short_title": books.short_title,
+    "stars": write_stars,
     "year": books.year,
 }

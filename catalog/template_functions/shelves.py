@@ -1,11 +1,20 @@
 """Shelves on the page of a book."""
 
+import math
+
 from django.utils.safestring import SafeString
+from django.utils.translation import ngettext
 from jinja2 import pass_context
 from jinja2.runtime import Context
 
 from catalog.shelves import widgets
+from catalog.shelves.records import write_stars
 from common.template_functions import visitor
+
+
+def star_label(halves: int) -> str:
+    """Return a rating as text: "3.5 stars"."""
+    return ngettext("%(n)s star", "%(n)s stars", math.ceil(halves / 2)) % {"n": write_stars(halves)}
 
 
 @pass_context

@@ -69,6 +69,7 @@ UNFOLD: Final[dict[str, Any]] = {
                 "title": _("Community"),
                 "items": [
                     _build_item(_("Posts"), "forum", "social.post"),
+                    _build_item(_("Reviews"), "rate_review", "reviews.review"),
                     _build_item(_("Follows"), "group", "social.follow"),
                     _build_item(_("Blocks"), "block", "social.block"),
                     _build_item(_("Mutes"), "volume_off", "social.mute"),

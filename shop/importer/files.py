@@ -17,7 +17,7 @@ ROWS_PER_PROGRESS_STEP: Final = 5000  # rows between two updates of the progress
 
 
 class Pair(NamedTuple):
-    """A reader and a book by their numbers in the files. stars: the rating, or 0 without a usable one."""
+    """A reader and a book by their numbers in the files. stars: the rating in halves, 0 without a usable one."""
 
     user: int
     book: int
@@ -78,9 +78,9 @@ def read_pairs(
 
 
 def _parse_stars(cell: str, file: Table, line: int, tally: ImportReport) -> int:
-    """Return a rating, or 0 for an unusable one."""
-    stars = clean.parse_number(cell)
-    if stars in STARS:
-        return int(stars or 0)
+    """Return a rating in halves of a star, or 0 for an unusable one."""
+    halves = 2 * (clean.parse_number(cell) or 0)
+    if halves in STARS:
+        return halves
     tally.dirt.note("ratings without usable stars", file.name, line)
     return 0

@@ -52,6 +52,7 @@ class PostMirror(Mirror[PostRecord]):
     """The records of posts, each author's posts and each post's replies, without hidden posts and inactive authors."""
 
     name = "post"
+    version = 2
     model = Post
     key = keys.post("{pk}")
     strict = True

@@ -69,13 +69,13 @@ class TimelineMirror(_PostWindow):
 
 @mirror.register
 class GlobalMirror(_PostWindow):
-    """The newest posts on the site."""
+    """The newest posts and reviews on the site."""
 
     name = "global"
     label = _("posts of everybody")
     length = 1000
     watches = (
-        Watch(Post, whole=True, only=("is_hidden",)),
+        Watch(Post, whole=True, only=("is_hidden", "kind")),
         Watch(User, whole=True, only=("is_active",), inserts=False),
     )
 
@@ -103,7 +103,7 @@ class BookPostsMirror(_PostWindow):
     label = _("posts about books")
     length = 200
     watches = (
-        Watch(Post, "book_id", only=("is_hidden",)),
+        Watch(Post, "book_id", only=("is_hidden", "kind")),
         Watch(User, via=windows.find_books_in_posts_by, only=("is_active",), inserts=False),
     )
 
@@ -122,14 +122,14 @@ class BookPostsMirror(_PostWindow):
 
 @mirror.register
 class AuthorPostsMirror(_PostWindow):
-    """The newest posts about the books of each author."""
+    """The newest posts about the books of each author, and reviews of them."""
 
     name = "author_posts"
     label = _("posts about authors")
     length = 200
     watches = (
         Watch(Book.authors.through, "author_id"),
-        Watch(Post, "book_id", via=windows.find_authors_of_books, only=("is_hidden",)),
+        Watch(Post, "book_id", via=windows.find_authors_of_books, only=("is_hidden", "kind")),
         Watch(User, via=windows.find_authors_in_posts_by, only=("is_active",), inserts=False),
     )
 

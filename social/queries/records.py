@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from catalog.shelves.records import count_stars
 from mirror import Record
 from mirror.conf import setting
 from mirror.read import RawRecord
@@ -11,29 +12,38 @@ from social.models import Mention, Post
 
 
 class PostRecord(RawRecord):
-    """The record of a post: id, user (id, name), time, edited, text, note, book (id, title), reply_to, mentions.
+    """The record of a post: id, user (id, name), time, edited, kind, text, note, book (id, title), reply_to, mentions.
 
-    likes, replies: their numbers. is_liked: whether the viewer likes it. They are structures of their own, which
-    ``read_posts`` reads beside the record, so that a like changes no record.
+    likes, replies: their numbers. is_liked: whether the viewer likes it. stars: of a review or rating, in halves, if
+    they are public. They are structures of their own, which ``read_posts`` reads beside the record, so that a like
+    changes no record.
     """
 
-    __slots__ = ("is_liked", "likes", "replies")
+    __slots__ = ("is_liked", "likes", "replies", "stars")
 
     def __init__(self, raw: bytes) -> None:
         super().__init__(raw)
         self.likes = self.replies = 0
         self.is_liked = False
+        self.stars: int | None = None
 
     @property
     def json(self) -> Record:
         """Return the post as pages in JSON show it."""
-        return {**self.fields, "likes": self.likes, "is_liked": self.is_liked, "replies": self.replies}
+        return {
+            **self.fields,
+            "stars": count_stars(self.stars),
+            "likes": self.likes,
+            "is_liked": self.is_liked,
+            "replies": self.replies,
+        }
 
 
 class PostRow(NamedTuple):
     """The values of a post in SQL."""
 
     id: int
+    kind: str
     text: str
     note: str
     created_at: datetime
@@ -49,7 +59,7 @@ class PostRow(NamedTuple):
 
 
 POST_COLUMNS = (
-    "pk", "text", "note", "created_at", "edited_at", "user_id", "user__username", "book_id", "book__title",
+    "pk", "kind", "text", "note", "created_at", "edited_at", "user_id", "user__username", "book_id", "book__title",
     "parent_id", "parent_author_id", "ancestors",
 )  # fmt: skip
 
@@ -87,6 +97,7 @@ def build_record(row: PostRow) -> Record:
         "user": {"id": row.user_id, "name": row.user_name},
         "time": _write_time(row.created_at),
         "edited": row.edited_at and _write_time(row.edited_at),
+        "kind": row.kind,
         "text": row.text,
         "note": row.note,
         "book": None if row.book_id is None else {"id": row.book_id, "title": row.book_title},

@@ -14,22 +14,23 @@ from mirror.utils import arrays
 from social.models import Post
 from social.queries.windows import IS_VISIBLE
 
+NOT_RATINGS: Final = (Post.Kind.POST, Post.Kind.REVIEW)
 _FIRST_REPLIES: Final = f"FROM social_post p WHERE p.parent_id = k.value AND {IS_VISIBLE} ORDER BY p.id LIMIT {{limit}}"
 
 
 def find_posts(below: int | None, limit: int) -> list[int]:
-    """Return the next ids of all posts without replies."""
-    return _find_ids(below, limit, parent_id=None)
+    """Return the next ids of all posts without replies and ratings."""
+    return _find_ids(below, limit, parent_id=None, kind__in=NOT_RATINGS)
 
 
 def find_posts_about(book: str, below: int | None, limit: int) -> list[int]:
-    """Return the next ids of posts about a book."""
-    return _find_ids(below, limit, book_id__in=parse_ids([book]))
+    """Return the next ids of posts about a book, without reviews and ratings."""
+    return _find_ids(below, limit, book_id__in=parse_ids([book]), kind=Post.Kind.POST)
 
 
 def find_posts_about_books_by(author: str, below: int | None, limit: int) -> list[int]:
-    """Return the next ids of posts about an author's books."""
-    return _find_ids(below, limit, book__authors__in=parse_ids([author]))
+    """Return the next ids of posts about an author's books, without ratings."""
+    return _find_ids(below, limit, book__authors__in=parse_ids([author]), kind__in=NOT_RATINGS)
 
 
 def find_posts_tagged(hashtag: str, below: int | None, limit: int) -> list[int]:

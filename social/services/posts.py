@@ -53,7 +53,7 @@ def create_post(
         _set_parent(made, parent_id)
     try:
         with transaction.atomic():
-            _save_post(made)
+            save_post(made)
     # A double click or a retry: the key is unique for each author.
     except IntegrityError:
         found = get_post_by_key(user_id, key)
@@ -79,20 +79,33 @@ def edit_post(post_id: int, text: str, *, by: int) -> bool:
     text = clean_text(text)
     with transaction.atomic():
         # Locked: of two edits at the same time, the later one keeps the text of the earlier one.
-        post = Post.objects.select_for_update().filter(pk=post_id, user_id=by).first()
+        post = Post.objects.select_for_update().filter(pk=post_id, user_id=by, kind=Post.Kind.POST).first()
         # The second of two clicks changes nothing.
         if post is None or post.text == text:
             return False
-        PostVersion.objects.create(post=post, text=post.text, written_at=post.edited_at or post.created_at)
-        post.text, post.edited_at = text, timezone.now()
-        post.save(update_fields=["text", "edited_at"])
-        # Bulk deletions send no signals either.
-        hint("hashtag", "", list(post.hashtags.values_list("name", flat=True)))
-        hint("mentions", "", [str(pk) for pk in post.mentions.values_list("user_id", flat=True)])
-        post.hashtags.all().delete()
-        post.mentions.all().delete()
-        _save_names(post)
+        replace_text(post, text, former=post.text)
     return True
+
+
+def replace_text(post: Post, text: str, *, former: str) -> None:
+    """Replace the text of a locked post, and keep the ``former`` one as a version, in the present transaction."""
+    PostVersion.objects.create(post=post, text=former, written_at=post.edited_at or post.created_at)
+    post.text, post.edited_at = text, timezone.now()
+    post.save(update_fields=["text", "note", "edited_at"])
+    # Bulk deletions send no signals either.
+    hint("hashtag", "", list(post.hashtags.values_list("name", flat=True)))
+    hint("mentions", "", [str(pk) for pk in post.mentions.values_list("user_id", flat=True)])
+    post.hashtags.all().delete()
+    post.mentions.all().delete()
+    _save_names(post)
+
+
+def save_post(made: Post) -> None:
+    """Save a new post with its mentions and hashtags, in the present transaction."""
+    # Decided once, for this post: a later switch of the author moves no older posts.
+    made.is_pulled = is_pulled_now(made.user_id)
+    made.save(force_insert=True)
+    _save_names(made)
 
 
 @repeat_after_conflict
@@ -159,13 +172,6 @@ def _set_parent(made: Post, parent_id: int) -> None:
         raise missing_parent_error()
     above = [*parent.ancestors.split(), str(parent_id)][-MAX_ANCESTORS:]
     made.parent_id, made.parent_author_id, made.ancestors = parent_id, parent.user_id, " ".join(above)
-
-
-def _save_post(made: Post) -> None:
-    # Decided once, for this post: a later switch of the author moves no older posts.
-    made.is_pulled = is_pulled_now(made.user_id)
-    made.save(force_insert=True)
-    _save_names(made)
 
 
 def _save_names(made: Post) -> None:

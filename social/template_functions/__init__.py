@@ -3,17 +3,18 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from social.template_functions import book_posts, posts
+from social.template_functions import book_posts, book_reviews, posts
 
 FUNCTIONS: Final[Mapping[str, Any]] = {
     "bare_post": posts.bare_post,
     "composer_about": posts.composer_about,
+    "former_text": posts.former_text,
     "max_characters": posts.max_characters,
-    "plain_text": posts.plain_text,
     "post_card": posts.post_card,
     "post_cards": posts.post_cards,
     "post_key": posts.post_key,
     "posts_about_book": book_posts.posts_about_book,
     "posts_about_books_by": book_posts.posts_about_books_by,
+    "reviews_of_book": book_reviews.reviews_of_book,
 }
 FILTERS: Final[Mapping[str, Callable[..., Any]]] = {}

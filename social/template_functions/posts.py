@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import orjson
 from django.http import HttpRequest
 from django.template.loader import render_to_string
-from django.utils.html import escape, format_html
+from django.utils.html import escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext
 from jinja2 import pass_context
@@ -19,10 +19,12 @@ from catalog.books import covers
 from common.form_parts import FIELD_PLACE
 from common.paths import make_path
 from common.rendered import remember_rendered
+from mirror.read import RawRecord
 from social.content.cleaning import MAX_CHARACTERS
 from social.content.html import to_html
-from social.models import new_key
+from social.models import Post, new_key
 from social.queries.records import PostRecord
+from social.reviews.markdown import render_markdown
 
 MAX_BYTES: Final = 8_000_000  # of remembered cards, and of remembered forms; each takes about 2 kB
 # Stands for the address of the page with a button. Readers do not know it, so no name contains it.
@@ -37,11 +39,12 @@ class Page(Protocol):
 
 
 class Card(NamedTuple):
-    """A rendered post, without its likes and the parts that only its author sees."""
+    """A rendered post, without its likes and the parts that only its author sees. own: these parts."""
 
     id: int
     author: int
     html: SafeString
+    own: SafeString
 
 
 @pass_context
@@ -54,14 +57,14 @@ def post_cards(context: Context, page: Page, viewer: Any = None) -> list[SafeStr
 
 
 @pass_context
-def post_card(context: Context, post: PostRecord, viewer: Any = None) -> SafeString:
-    """Return the card of one post."""
-    return _add_foot(context, post, getattr(viewer, "pk", viewer))
+def post_card(context: Context, post: PostRecord, viewer: Any = None, review: RawRecord | None = None) -> SafeString:
+    """Return the card of one post. review: that of its review, to show the whole text."""
+    return _add_foot(context, post, getattr(viewer, "pk", viewer), review)
 
 
 def bare_post(post: PostRecord) -> SafeString:
     """Return the card of one post without buttons."""
-    return get_card(post.raw).html
+    return get_card(post.raw, post.stars).html
 
 
 @pass_context
@@ -91,9 +94,11 @@ def _render_composer(book_id: int, title: str, next_address: str) -> tuple[str, 
     return before, between, after
 
 
-def plain_text(text: str) -> SafeString:
+def former_text(post: Mapping[str, Any], text: str) -> SafeString:
     """Return a former text of a post as HTML. It mentions no one any more."""
-    return to_html(text)
+    if post["kind"] == Post.Kind.REVIEW:
+        return render_markdown(text)
+    return format_html('<p class="post-text" dir="auto">{}</p>', to_html(text))
 
 
 def max_characters() -> int:
@@ -102,27 +107,32 @@ def max_characters() -> int:
 
 
 @remember_rendered(MAX_BYTES, measure=lambda card: len(card.html))
-def get_card(raw: bytes) -> Card:
-    """Return the card of a record, identical for all viewers."""
+def get_card(raw: bytes, stars: int | None = None, review: bytes = b"") -> Card:
+    """Return the card of a record, identical for all viewers. stars: in halves. review: the record of its review."""
     post = orjson.loads(raw)
+    whole = orjson.loads(review) if review else None
     book = post["book"]
     shown = {
         "post": post,
         "text": to_html(post["text"], post["mentions"]),
+        "stars": stars,
+        "whole": whole and render_markdown(whole["text"], tuple(post["mentions"])),
+        "language": whole and whole["language"],
         "time": datetime.fromisoformat(post["time"]),
         "author_url": make_public_path(post["user"]["name"]),
         "cover": covers.draw_cover(book["id"], book["title"], "") if book else "",
     }
-    return Card(post["id"], post["user"]["id"], render_to_string("social/_post.html", shown))
+    html = render_to_string("social/_post.html", shown)
+    return Card(post["id"], post["user"]["id"], html, _make_own_links(post))
 
 
-def _add_foot(context: Context, post: PostRecord, me: int | None) -> SafeString:
-    card = get_card(post.raw)
+def _add_foot(context: Context, post: PostRecord, me: int | None, review: RawRecord | None = None) -> SafeString:
+    card = get_card(post.raw, post.stars, review.raw if review else b"")
     button = _render_like(card.id, post["user"]["name"], post.likes, post.is_liked, me is not None)
     if me is not None:
         next_address = context.get("next_address") or context["request"].get_full_path()
         button = button.replace(FIELD_PLACE, str(context["csrf_input"])).replace(NEXT_PLACE, escape(next_address))
-    links = _make_own_links(card.id) if card.author == me else _render_report_link(card.id, post["user"]["name"])
+    links = card.own if card.author == me else _render_report_link(card.id, post["user"]["name"])
     return mark_safe(f'{card.html}<div class="post-foot">{_render_replies(card.id, post.replies)}{button}{links}</div>')
 
 
@@ -147,7 +157,10 @@ def _render_report_link(post_id: int, name: str) -> SafeString:
     return format_html(link, make_path("moderation:report", "post", post_id), label, gettext("Report"))
 
 
-def _make_own_links(post_id: int) -> SafeString:
-    links = '<p class="post-own"><a href="{}">{}</a> <a href="{}">{}</a></p>'
-    edit, delete = (make_path(f"social:{verb}_post", post_id) for verb in ("edit", "delete"))
-    return format_html(links, edit, gettext("Edit"), delete, gettext("Delete"))
+def _make_own_links(post: Mapping[str, Any]) -> SafeString:
+    link, links = '<a href="{}">{}</a>', [(make_path("social:delete_post", post["id"]), gettext("Delete"))]
+    if post["kind"] == Post.Kind.POST:
+        links.insert(0, (make_path("social:edit_post", post["id"]), gettext("Edit")))
+    elif post["kind"] == Post.Kind.REVIEW and post["book"]:
+        links.insert(0, (make_path("reviews:write", post["book"]["id"]), gettext("Edit")))
+    return format_html('<p class="post-own">{}</p>', format_html_join(" ", link, links))

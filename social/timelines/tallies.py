@@ -1,4 +1,4 @@
-"""The numbers of likes and replies of posts, from Redis or, with the same answer, from SQL."""
+"""The numbers of likes and replies of posts, and their stars, from Redis or, with the same answer, from SQL."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -11,25 +11,34 @@ from mirror.redis import RedisPipeline
 from social import keys
 from social.mirrors.edges import LikeMirror
 from social.models import Like, Post
+from social.reviews.records import find_stars
 
 
 class Tally(NamedTuple):
-    """The numbers of likes and direct replies of a post, and whether the viewer likes it."""
+    """The numbers of likes and direct replies of a post, whether the viewer likes it, and its stars in halves."""
 
     likes: int
     replies: int
     is_liked: bool
+    stars: int | None
 
 
 def read_tallies(ids: Sequence[int], viewer: int | None) -> dict[int, Tally]:
-    """Return the numbers of each of these posts. Takes 1 round trip, or 2 queries and 1 more with a viewer."""
+    """Return the numbers of each of these posts.
+
+    Takes 1 round trip, or 3 queries, 1 more with a viewer, and 2 more with reviews or ratings.
+    """
     # The viewer's likes are a question of their own, because the page cache reads a viewer's own keys ahead apart from
     # those that all visitors share.
     with mirror.together() as reads:
         likes = reads(_count_likes, ids)
         replies = reads(_count_replies, ids)
         liked = reads(_find_liked, ids, viewer)
-    return {pk: Tally(likes.value.get(pk, 0), replies.value.get(pk, 0), pk in liked.value) for pk in ids}
+        stars = reads(_find_stars, ids)
+    return {
+        pk: Tally(likes.value.get(pk, 0), replies.value.get(pk, 0), pk in liked.value, stars.value.get(pk))
+        for pk in ids
+    }
 
 
 def _count_likes(ids: Sequence[int]) -> dict[int, int]:
@@ -71,6 +80,24 @@ def _count(
 
     # Not by ``count`` of each: without Redis it would send a statement for each of these posts.
     return mirror.answer(mirror.Question([name], add_commands, decode, load))
+
+
+def _find_stars(ids: Sequence[int]) -> dict[int, int]:
+    if not ids:
+        return {}
+
+    def decode(replies: Sequence[Any]) -> dict[int, int]:
+        (values,) = replies
+        return {pk: int(value.rpartition(b":")[2]) for pk, value in zip(ids, values, strict=True) if value is not None}
+
+    return mirror.answer(
+        mirror.Question(
+            ["rated_post"],
+            ask=lambda pipe: pipe.mget([keys.post_stars(pk) for pk in ids]),
+            decode=decode,
+            load=lambda: find_stars(ids),
+        )
+    )
 
 
 def _find_liked(ids: Sequence[int], viewer: int | None) -> set[int]:

@@ -10,12 +10,14 @@ from typing import Any, Final, NamedTuple
 
 import mirror
 from mirror import Place
+from mirror.read import RawRecord
 from mirror.redis import RedisPipeline
 from social import keys
 from social.mirrors.posts import PostMirror
 from social.queries.records import PostRecord
 from social.queries.timelines import find_first_replies
 from social.relations.blocks import find_blocked_and_muted, has_block_between
+from social.reviews.mirrors import ReviewMirror
 from social.timelines.pages import read_posts, read_records
 
 REPLIES_PER_PAGE = 20
@@ -50,6 +52,7 @@ class Cursor(NamedTuple):
 class Thread:
     """A thread. post: None if it is missing. above: the ids of the posts above it, the parent last, and the posts.
 
+    review: of the post of a review, its text (Markdown) and language.
     before, after: the cursors of the pages of earlier and of later replies, None if there are none.
     """
 
@@ -58,6 +61,7 @@ class Thread:
     branches: list[Branch]
     before: int | None
     after: int | None
+    review: RawRecord | None
 
 
 def read_thread(post_id: int, viewer: int | None, cursor: Cursor) -> Thread:
@@ -70,6 +74,7 @@ def read_thread(post_id: int, viewer: int | None, cursor: Cursor) -> Thread:
         main = reads(read_posts, [post_id], viewer)
         parents = reads(_read_above, post_id, viewer)
         found = reads(_read_replies, post_id, viewer, cursor)
+        review = reads(ReviewMirror.get, post_id)
     (ids, above), (places, replies, nested) = parents.value, found.value
     seconds = [post for some in nested.values() for post in some]
     shown = _exclude_shunned(viewer, [*main.value, *above, *replies, *seconds])
@@ -82,7 +87,7 @@ def read_thread(post_id: int, viewer: int | None, cursor: Cursor) -> Thread:
     post = main.value[0] if main.value and _may_see(viewer, main.value[0], shown) else None
     # Without the post, its author may be the one who is blocked: the posts above would tell too much.
     lines = [(pk, known.get(pk)) for pk in ids] if post else []
-    return Thread(post, lines, branches, *_find_cursors(places, cursor))
+    return Thread(post, lines, branches, *_find_cursors(places, cursor), review.value if post else None)
 
 
 def _may_see(viewer: int | None, post: PostRecord, shown: set[int]) -> bool:

@@ -14,7 +14,7 @@ from accounts.views import render_too_often
 from common.paths import make_path
 from common.web import get_user_id, json_response, personal_page, redirect_to_view, wants_json
 from mirror.conf import setting
-from social.models import PostVersion
+from social.models import Post, PostVersion
 from social.queries.records import PostRecord
 from social.selectors import get_post
 from social.services.posts import edit_post
@@ -28,8 +28,12 @@ MAX_VERSIONS: Final = 100  # newest former versions on the page
 def edit(request: HttpRequest, pk: int) -> HttpResponse:
     """GET: show the form. POST ``text``, as a form or a JSON object: edit the post."""
     post = _post_or_404(request, pk)
-    if post["user"]["id"] != request.user.pk:
+    if post["user"]["id"] != request.user.pk or post["kind"] == Post.Kind.RATING:
         raise Http404
+    if post["kind"] == Post.Kind.REVIEW:
+        if post["book"] is None:
+            raise Http404
+        return redirect_to_view("reviews:write", post["book"]["id"])
     if request.method != "POST":
         return render(request, "social/edit.html", {"post": post, "text": post["text"]})
     draft, user_id = Draft.read(request), get_user_id(request)

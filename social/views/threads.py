@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import orjson
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
@@ -42,8 +43,10 @@ def one_post(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _build_json(pk: int, thread: Thread, address: str) -> dict[str, Any]:
     """Return a post with its thread. A missing post is its id alone."""
+    review = {"review": orjson.Fragment(thread.review.raw)} if thread.review else {}
     return {
         **(thread.post.json if thread.post else {"id": pk}),
+        **review,
         "above": [post.json if post else {"id": missing} for missing, post in thread.above],
         "results": [branch.json for branch in thread.branches],
         "previous": f"{address}?before={thread.before}" if thread.before else None,

@@ -93,7 +93,7 @@ def test_long_text_is_kept_and_its_excess_shown(open_page: OpenPage, alice: User
     text = FAMILY + "é" * 500
     page.get_by_label("What are you reading?").fill(text)
     page.get_by_role("button", name="Post", exact=True).click()
-    expect(page.get_by_text("The post has 501 characters. The maximum is 500: remove 1.")).to_be_visible()
+    expect(page.get_by_text("The text has 501 characters. The maximum is 500: remove 1.")).to_be_visible()
     expect(page.get_by_label("What are you reading?")).to_have_value(text)
     assert not Post.objects.exists()
 

@@ -101,7 +101,7 @@ def test_book_is_rated_after_the_login_that_an_ended_session_needs(
     page.get_by_role("button", name="Rate", exact=True).click()
     continue_after_login(page, has_scripts=has_scripts)
     expect(page.get_by_role("button", name="Remove rating")).to_be_visible()
-    assert ShelfEntry.objects.get().stars == 4
+    assert ShelfEntry.objects.get().stars == 8
 
 
 def test_text_of_a_post_survives_the_end_of_the_session(page: Page, reader: User, has_scripts: bool) -> None:

@@ -120,8 +120,8 @@ def test_both_are_shelved_and_a_rating_takes_precedence(tmp_path: Path, capsys: 
     assert (report["added"]["shelved"], report["dirt"]["ratings without usable stars"]["count"]) == (5, 1)
     found = ShelfEntry.objects.values_list("user__username", "book_id", "shelf", "stars")
     assert {(name.rpartition(" ")[2], *rest) for name, *rest in found} == {
-        ("17", 1, "want-to-read", None), ("17", 7, "read", 5), ("18", 7, "want-to-read", None),
-        ("19", 2, "read", 1), ("19", 7, "read", None),
+        ("17", 1, "want-to-read", None), ("17", 7, "read", 10), ("18", 7, "want-to-read", None),
+        ("19", 2, "read", 2), ("19", 7, "read", None),
     }  # fmt: skip
     entry = ShelfEntry.objects.get(user__username="goodbooks reader 17", book_id=7)
     assert entry.started_on

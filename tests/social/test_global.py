@@ -97,7 +97,7 @@ def test_sql_returns_the_same_bytes_without_redis(place: Place, alice: User) -> 
     found = read_pages(partial(place.read, alice))
     breaker.failed()
     assert raw_posts(read_pages(partial(place.read, alice))) == raw_posts(found)
-    assert measure_cost(lambda: place.read(alice)) == (0, 7)
+    assert measure_cost(lambda: place.read(alice)) == (0, 8)
 
 
 @pytest.mark.parametrize(

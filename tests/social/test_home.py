@@ -115,7 +115,7 @@ def test_sql_returns_the_same_bytes_without_redis(alice: User) -> None:
     found = read_pages(of(alice))
     breaker.failed()
     assert raw_posts(read_pages(of(alice))) == raw_posts(found)
-    assert measure_cost(partial(of(alice), None)) == (0, 6)
+    assert measure_cost(partial(of(alice), None)) == (0, 7)
 
 
 @pytest.fixture

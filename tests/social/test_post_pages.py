@@ -239,7 +239,10 @@ def test_other_methods_are_refused(client: Client, town: Town) -> None:
 
 
 def test_cards_are_cached_by_record_and_language(town: Town) -> None:
-    raw = b'{"id":1,"user":{"id":2,"name":"ken"},"time":"2026-03-01T12:00:00Z","text":"hi","book":null,"mentions":[]}'
+    raw = (
+        b'{"id":1,"user":{"id":2,"name":"ken"},"time":"2026-03-01T12:00:00Z","kind":"post","text":"hi","book":null,'
+        b'"mentions":[]}'
+    )
     english = cards.get_card(raw)
     assert cards.get_card(raw) is english
     assert "March 1, 2026" in english.html

@@ -85,6 +85,8 @@ def test_json_is_answered_with_the_record(client: Client, alice: User, as_json: 
     assert said == {
         "id": made.pk,
         "user": {"id": alice.pk, "name": "alice"},
+        "kind": "post",
+        "stars": None,
         "text": "Of #Emma, says @alice",
         "book": {"id": book.pk, "title": "Emma"},
         "mentions": ["alice"],
@@ -146,7 +148,7 @@ def test_a_refused_form_keeps_its_input(client: Client, alice: User) -> None:
     for response in (whole, part):
         html = response.content.decode()
         assert response.status_code == 400
-        assert "The post has 503 characters. The maximum is 500: remove 3." in html
+        assert "The text has 503 characters. The maximum is 500: remove 3." in html
         assert "\n\n&lt;b&gt;xxx" in html
         assert 'value="/global/"' in html
         assert 'aria-invalid="true"' in html

@@ -85,7 +85,7 @@ def test_five_hundred_characters_of_any_script_fit(one: str) -> None:
 def test_the_error_has_the_number_of_characters() -> None:
     with pytest.raises(ValidationError) as raised:
         clean("🇩🇪" * 512)
-    assert raised.value.messages == ["The post has 512 characters. The maximum is 500: remove 12."]
+    assert raised.value.messages == ["The text has 512 characters. The maximum is 500: remove 12."]
     with pytest.raises(ValidationError) as raised:
         clean("x" * (MAX_INPUT_CODE_POINTS + 1))
     assert str(MAX_INPUT_CODE_POINTS + 1) in raised.value.messages[0]

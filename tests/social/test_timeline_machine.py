@@ -8,6 +8,7 @@ warm, cold, and without Redis. Every warm window is exact down to its floor, and
 import os
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import date
 from functools import partial
 from typing import Any, Final
 
@@ -19,6 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from accounts.models import User
 from catalog.models import Book
+from catalog.shelves.services import rate_book
 from mirror.models import Change
 from mirror.redis import naming
 from mirror.redis.clients import breaker, relay_client
@@ -27,6 +29,7 @@ from mirror.upkeep import rebuild, sweeper
 from mirror.windows import push, window
 from social import bulk, selectors
 from social.models import Block, Follow, Hashtag, Like, Mention, Mute, Post, new_key
+from social.reviews import services as reviews
 from social.services import likes, people, posts
 from social.timelines import pulling
 from tests.support import state_machines
@@ -41,6 +44,7 @@ pytestmark = pytest.mark.also_on("sqlite")
 PEOPLE: Final = 5
 SAID: Final = 2 * town.WINDOW
 TAGS: Final = ("tea", "rain")
+TODAY: Final = date(2026, 5, 4)
 Action = tuple[str, int, int]
 ACTIONS: Final[dict[str, Callable[..., None]]] = {}
 
@@ -248,6 +252,19 @@ class Town(RuleBasedStateMachine):
             self.asks(me, say)
 
     @action
+    def review(self, a: int, b: int) -> None:
+        if me := self.person(a):
+            draft = reviews.Draft(f"*{self.name()}* of #{TAGS[b % 2]} for @p{b}", 1 + b, "note" if b % 3 else "")
+            self.asks(me, lambda: bool(reviews.write_review(me, pick(self.books, b).pk, draft, TODAY)))
+
+    @action
+    def rate(self, a: int, b: int) -> None:
+        """Rate a book or take the rating back; every shelf is public here."""
+        if me := self.person(a):
+            book = pick(self.books, b).pk
+            self.asks(me, lambda: rate_book(me, book, 1 + b if b % 4 else None, TODAY))
+
+    @action
     def reply(self, a: int, b: int) -> None:
         if (me := self.person(a)) and (found := self.some_post(b)):
             with suppress(ValidationError):
@@ -291,8 +308,8 @@ class Town(RuleBasedStateMachine):
     def delete_by_raw_sql(self, a: int, b: int) -> None:
         if found := self.some_post(a):
             with connection.cursor() as cursor:
-                for table in ("like", "mention", "hashtag"):
-                    cursor.execute(f"DELETE FROM social_{table} WHERE post_id = %s", [found.pk])
+                for table in ("social_like", "social_mention", "social_hashtag", "reviews_review"):
+                    cursor.execute(f"DELETE FROM {table} WHERE post_id = %s", [found.pk])
                 cursor.execute("DELETE FROM social_post WHERE id = %s", [found.pk])
 
     @action

@@ -72,7 +72,7 @@ def test_the_json_consists_of_the_records(reader: Client, path: str) -> None:
     first = found(reader, path)
     assert first.keys() == {"results", "next", "newest"}
     record = {"id", "user", "time", "edited", "text", "note", "book", "reply_to", "mentions"}
-    assert first["results"][0].keys() == record | {"likes", "is_liked", "replies"}
+    assert first["results"][0].keys() == record | {"kind", "stars", "likes", "is_liked", "replies"}
     second = found(reader, first["next"])
     assert second["next"] is None
     assert [post["id"] for post in first["results"] + second["results"]] == newest_first(list(Post.objects.all()))

@@ -268,7 +268,8 @@ class Person(threading.Thread):
 
     def rate(self) -> None:
         pk, stars = self.random.choice(BOOKS[::2]), self.random.randint(1, 5)
-        self.write(("stars", self.name, pk), stars, f"/books/{pk}/shelf/", {"action": "rate", "stars": stars})
+        # SQL stores halves of a star.
+        self.write(("stars", self.name, pk), 2 * stars, f"/books/{pk}/shelf/", {"action": "rate", "stars": stars})
 
     def follow(self) -> None:
         other, is_on = self.random.choice(self.names), self.random.random() < 0.6

@@ -128,6 +128,14 @@ global:timeline | 1 | 1000
 author:{<author_id>}:posts | authors | 60
 book:{<book_id>}:posts | books | 40
 {hashtag}:<name> | tags | 100
+review:<post_id> | reviews || post:<post_id>
+ranked_review:<post_id> | reviews || shelved:<user_and_book>
+book:{<book_id>}:reviews | books | 40 | book:{<book_id>}:posts
+book:{<book_id>}:reviews:helpful | books | 40 | book:{<book_id>}:posts
+review_by:{<book_id>}:<user_id> | reviews || login:<name>:id
+rated_post:<user_and_book> | ratings || shelved:<user_and_book>
+book:{<book_id>}:reviews:stars | books | 40 | book:{<book_id>}:posts
+post_stars:<post_id> | ratings || login:<name>:id
 loginLog_<month>_<user_type>_<user_id> | months of active readers
 loginDay_<day>_<user_type> | 62 | readers
 loginlog:union:<token> | 0
@@ -173,6 +181,7 @@ def count_things(readers: int) -> dict[str, float]:
         "carts": 0.1 * readers, "books": books, "products": books / 2, "authors": books / 3,
         "tags": 60 * math.sqrt(books), "documents": readers + 1.4 * books, "terms": 2 * books,
         "lists": 5 * (readers + 1.4 * books), "votes": 0.5 * readers, "entries": 8.1 * readers, "posts": 31.5 * readers,
+        "reviews": readers, "ratings": 4 * readers,
         "months of active readers": 0.6 * readers, "views in 2 s": PEAK * a_day * PAGES["book"] / 43_200,
         "views in 30 min": PEAK * a_day * PAGES["book"] / 48,
     }  # fmt: skip

@@ -63,7 +63,7 @@ def _shelve(random: Random, user: int, book: int) -> None:
 
 
 def _rate(random: Random, user: int, book: int) -> None:
-    services.rate_book(user, book, random.choice([None, 1, 3, 5]), TODAY)
+    services.rate_book(user, book, random.choice([None, 1, 3, 10]), TODAY)
 
 
 def _date(random: Random, user: int, book: int) -> None:
@@ -148,7 +148,7 @@ def test_deleting_a_book_or_a_reader_removes_their_entries(
 def test_private_shelves_do_not_count(readers: list[User], books: list[Book]) -> None:
     rebuild()
     for reader in readers:
-        services.rate_book(reader.pk, books[0].pk, 4, TODAY)
+        services.rate_book(reader.pk, books[0].pk, 8, TODAY)
         services.put_on_shelf(reader.pk, books[1].pk, Shelf.WANT, TODAY)
     services.set_privacy(readers[0].pk, Shelf.READ, Privacy.ME)
     services.set_privacy(readers[1].pk, Shelf.WANT, Privacy.FOLLOWERS)

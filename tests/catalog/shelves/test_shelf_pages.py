@@ -57,7 +57,7 @@ def test_a_book_is_shelved_rated_dated_and_removed(client: Client, reader: User,
     change(client, book, action="rate", stars=4)
     change(client, book, action="shelf", shelf="read")
     entry.refresh_from_db()
-    assert (entry.stars, entry.shelf, entry.started_on, entry.finished_on) == (4, Shelf.READ, TODAY, TODAY)
+    assert (entry.stars, entry.shelf, entry.started_on, entry.finished_on) == (8, Shelf.READ, TODAY, TODAY)
     change(client, book, action="dates", started_on="2026-01-02", finished_on="2026-02-03")
     change(client, book, action="rate", stars="")
     entry.refresh_from_db()
@@ -129,6 +129,8 @@ def test_dates_may_be_today_everywhere_on_earth(client: Client, book: Book) -> N
         {"action": "shelf", "shelf": "lost"},
         {"action": "rate", "stars": "6"},
         {"action": "rate", "stars": "0"},
+        {"action": "rate", "stars": "3.25"},
+        {"action": "rate", "stars": "5.5"},
         {"action": "dates", "started_on": "2026-02-02", "finished_on": "2026-01-01"},
         {"action": "dates", "started_on": "soon"},
         {"action": "dates", "started_on": "0001-01-01"},
@@ -188,7 +190,7 @@ def test_changes_are_rate_limited(client: Client, book: Book, settings: object) 
     settings.SHELF_RATES = ((2, 60),)  # type: ignore[attr-defined]
     codes = [change(client, book, JSON, action="rate", stars=n).status_code for n in (1, 2, 3)]  # type: ignore[attr-defined]
     assert codes == [200, 200, 429]
-    assert ShelfEntry.objects.get().stars == 2
+    assert ShelfEntry.objects.get().stars == 4
 
 
 def test_my_shelf_shows_books_and_the_goal_of_the_year(client: Client, reader: User, book: Book) -> None:
@@ -206,7 +208,7 @@ def test_my_shelf_shows_books_and_the_goal_of_the_year(client: Client, reader: U
     assert (found["shelf"], found["privacy"], found["count"], found["next"]) == ("read", "public", 2, None)
     assert found["goal"] == {"year": 2026, "books": 30, "finished": 1}
     first = found["results"][0]
-    assert (first["book"]["title"], first["stars"], first["finished_on"]) == ("A fine book", 5, "2026-04-01")
+    assert (first["book"]["title"], first["stars"], first["finished_on"]) == ("A fine book", 2.5, "2026-04-01")
     client.post("/shelves/goal/", {"books": ""})
     assert not ReadingGoal.objects.exists()
     assert client.post("/shelves/goal/", {"books": "0"}).status_code == 400

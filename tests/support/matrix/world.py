@@ -171,6 +171,7 @@ class MatrixWorld:
             "moderation:report_status key": (self.report.key,),
             "moderation:decision key": (self.decision.key,),
             "social pk": (self.hidden.pk, self.shown.pk),
+            "reviews pk": (2,),
             "social name": (self.owner.username,),
             "social hashtag": (self.tag,),
             "accounts uidb64": (uid,),

@@ -37,6 +37,7 @@ class _Visit:
             "pk": "1",
             "shelf": "read",
             "shop pk": str(world.order.pk),
+            "reviews pk": "2",
             "social pk": str(world.post.pk),
             "social:book_posts pk": "1",
             "social:book_feed pk": "1",
@@ -92,6 +93,8 @@ class _Visit:
         self._get(self.alice, f"/books/{self.world.other_book.pk}/")
         self._get(self.alice, f"/shop/orders/{self.world.paid.pk}/")
         self._get(self.alice, "/accounts/leaderboard/?at=me")
+        self._get(self.alice, f"/posts/{self.world.review.pk}/")
+        self._get(self.alice, "/books/2/reviews/?stars=3.5")
         self._get(self.alice, f"/home/?after={self.world.post.pk + MANY - 1}")
         for rest in ("", "followers/", "following/"):
             self._get(self.alice, f"/u/{blocked}/{rest}")
@@ -104,6 +107,8 @@ class _Visit:
             self._post(self.stranger, f"/u/reader1/{verb}/", {})
         self._post(self.alice, "/posts/", {"text": "For @reader0", "book": "1"})
         self._post(self.stranger, "/posts/", {"text": "Hello"})
+        for user in (self.alice, self.reader):
+            self._post(user, "/books/2/review/", {"text": "Better than before", "stars": "4"})
         self._post(self.stranger, f"/posts/{self.world.post.pk}/delete/", {})
         self._post(self.reader, f"/posts/{self.world.post.pk}/delete/", {})
         self._post(self.alice, f"/shop/orders/{self.world.open.pk}/cancel/", {})
@@ -116,6 +121,7 @@ class _Visit:
         self._post(self.alice, "/shop/cart/", {"product": "1", "quantity": "x"})
         self._post(self.alice, "/posts/", {"text": ""})
         self._post(self.alice, f"/report/reader/{self.world.readers[1].pk}/", {})
+        self._post(self.alice, "/books/1/review/", {"text": ""})
         self._get(self.reader, "/loginlog/report/")
         self._record("POST", Client(enforce_csrf_checks=True).post("/shop/cart/", headers=JSON))
         for url in ("/books/999999/", "/posts/999999/", "/shop/orders/99999/", "/u/nobody/", "/nowhere/"):

@@ -11,6 +11,7 @@ from catalog.models import Book
 from loginlog.services import mark_login
 from shop.models import Order, OrderState, Payment, PaymentState, Product, Recommendation, Sale, SaleItem
 from social.models import Block, Follow, Mute, Post
+from social.reviews.services import Draft, write_review
 from social.services.posts import create_post
 from tests.support.shop.make import make_order
 
@@ -63,5 +64,7 @@ class World:
 
     def _make_posts(self) -> None:
         author, other = self.readers[:2]
+        for reader in self.readers[:25]:
+            self.review = write_review(reader.pk, 2, Draft("A *fine* book", 7), timezone.localdate())
         self.post = create_post(author.pk, "For @alice: #ruby https://a.example/", book_id=1)
         Post.objects.bulk_create(Post(user=(author, other)[n % 2], text=f"Line {n}") for n in range(MANY))

@@ -41,16 +41,18 @@ class Facts:
         return other is not None and self._is_mine_to_read(me, other) and (other == me or other in self.active)
 
     def everything(self, me: int | None) -> list[int]:
-        """Return the posts of all authors that the reader may see, without replies."""
-        return self._ids(p for p in self.posts if (me, p.user_id) not in self.apart and p.parent_id is None)
+        """Return the posts of all authors that the reader may see, without replies and ratings."""
+        posts = [p for p in self.posts if p.parent_id is None and p.kind != Post.Kind.RATING]
+        return self._ids(p for p in posts if (me, p.user_id) not in self.apart)
 
     def profile(self, author: int, me: int | None) -> list[int]:
         """Return one author's posts, empty across a block; a mute does not hide a profile."""
         return self._ids(p for p in self.posts if p.user_id == author and (me, author) not in self.blocked)
 
     def about(self, book: int, me: int | None) -> list[int]:
-        """Return the posts about one book by authors that the reader may see."""
-        return self._ids(p for p in self.posts if p.book_id == book and (me, p.user_id) not in self.apart)
+        """Return the posts about one book by authors that the reader may see, without reviews and ratings."""
+        posts = [p for p in self.posts if p.book_id == book and p.kind == Post.Kind.POST]
+        return self._ids(p for p in posts if (me, p.user_id) not in self.apart)
 
     def with_tag(self, name: str, me: int | None) -> list[int]:
         """Return the posts with a hashtag by authors that the reader may see."""

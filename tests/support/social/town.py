@@ -14,6 +14,7 @@ from django.test import RequestFactory, override_settings
 
 from accounts.models import User
 from accounts.notifications.models import Notification
+from catalog.shelves.models import ShelfEntry
 from mirror import registry, tasks
 from mirror.middleware import ReadYourWrites
 from mirror.models import Change
@@ -22,13 +23,16 @@ from mirror.relay import drains, send
 from mirror.windows import deliver, push, window
 from social.mirrors.windows import TimelineMirror
 from social.models import Block, Follow, Hashtag, Like, Mention, Mute, Post, Pulled
+from social.reviews.models import Review
 from social.timelines import pages
 from social.timelines.pages import PostPage
 
 WINDOW, PAGE, FEW = 5, 3, 2
 WINDOWS = ("timeline", "global", "book_posts", "mentions", "hashtag")
-MIRRORS = ("post", "follow", "like", "shun", *WINDOWS)
-EMPTIED = (Notification, Like, Mention, Hashtag, Post, Follow, Block, Mute, Pulled, Change)
+MIRRORS = ("post", "rated_post", "review", "ranked_review", "follow", "like", "shun", *WINDOWS)
+EMPTIED = (
+    Notification, ShelfEntry, Review, Like, Mention, Hashtag, Post, Follow, Block, Mute, Pulled, Change,
+)  # fmt: skip
 Page = Callable[[int | None], PostPage]
 TIMELINE: TimelineMirror = registry.get("timeline")  # type: ignore[assignment]
 

@@ -1,0 +1,1 @@
+"""Readers' reviews of books, and the posts that show reviews and ratings to followers."""

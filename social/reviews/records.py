@@ -1,0 +1,119 @@
+"""Reviews in SQL, in the form in which Redis has them.
+
+Sorted sets need one number for each order: the first criterion is in the high bits, and the id of the post, which
+makes newer reviews first, in the low ones. Redis stores numbers up to 2**53 exactly.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from django.db.models import BigIntegerField, ExpressionWrapper, F, IntegerField, OuterRef, QuerySet, Subquery
+
+from catalog.shelves.records import build_entry_key, find_public_entries, load_entries
+from common.database import pairs
+from mirror.conf import database
+from social.models import Like
+from social.reviews.models import Review
+
+# Beyond it, more likes make a review no more helpful, so that the count has a bounded cost for each like.
+MAX_COUNTED_LIKES: Final = 10_000
+ID_BITS_BESIDE_LIKES: Final = 33
+ID_BITS_BESIDE_STARS: Final = 48
+_SELECT_REVIEWS: Final = """
+    SELECT r.user_id, r.book_id, r.post_id, r.text <> ''
+      FROM k JOIN reviews_review r ON r.user_id = k.a AND r.book_id = k.b
+"""
+
+
+class RankedReview(NamedTuple):
+    """A visible review with a text. likes: at most ``MAX_COUNTED_LIKES``."""
+
+    id: int
+    user: int
+    book: int
+    likes: int
+
+
+class RatedPost(NamedTuple):
+    """The post of a review or rating whose stars, in halves, everyone may see."""
+
+    user: int
+    book: int
+    post: int
+    is_review: bool
+    stars: int
+
+
+class _CountedRows(Subquery):
+    """The number of rows of a query."""
+
+    template = "(SELECT COUNT(*) FROM (%(subquery)s) counted)"
+    output_field = IntegerField()
+
+
+def score_likes(likes: Any, post_id: Any) -> Any:
+    """Return the score of a review in the order of helpfulness, as a number or an expression."""
+    return likes * 2**ID_BITS_BESIDE_LIKES + post_id
+
+
+def score_stars(halves: Any, post_id: Any) -> Any:
+    """Return the score of a review in the order of stars, as a number or an expression."""
+    return halves * 2**ID_BITS_BESIDE_STARS + post_id
+
+
+def find_id_in_score(score: float) -> int:
+    """Return the id of the post in a score of ``score_stars``."""
+    return int(score) % 2**ID_BITS_BESIDE_STARS
+
+
+def select_reviews() -> QuerySet[Review]:
+    """Return the visible reviews of books."""
+    reviews = Review.objects.using(database()).filter(post__is_hidden=False, user__is_active=True)
+    return reviews.exclude(text="").exclude(book=None)
+
+
+def select_reviews_with_likes() -> QuerySet[Any]:
+    """Return the visible reviews with ``likes``, their numbers of likes."""
+    likes = Like.objects.filter(post_id=OuterRef("pk")).order_by().values("pk")[:MAX_COUNTED_LIKES]
+    return select_reviews().annotate(likes=_CountedRows(likes))
+
+
+def select_helpful_reviews() -> QuerySet[Any]:
+    """Return the visible reviews with ``score``, their place in the order of helpfulness."""
+    return select_reviews_with_likes().annotate(score=_as_number(score_likes(F("likes"), F("post_id"))))
+
+
+def select_starred_reviews() -> QuerySet[Any]:
+    """Return the reviews whose stars everyone may see with ``score``, their place in the order of stars."""
+    entries = find_public_entries().filter(user_id=OuterRef("user_id"), book_id=OuterRef("book_id"))
+    rows = Review.objects.using(database()).exclude(text="").annotate(stars=Subquery(entries.values("stars")[:1]))
+    return rows.exclude(stars=None).annotate(score=_as_number(score_stars(F("stars"), F("post_id"))))
+
+
+def _as_number(expression: Any) -> ExpressionWrapper:
+    return ExpressionWrapper(expression, output_field=BigIntegerField())
+
+
+def load_ranked_reviews(ids: Sequence[int]) -> Mapping[str, RankedReview]:
+    """Return the visible reviews among these ids of posts, by id as a string, in one query."""
+    rows = select_reviews_with_likes().filter(pk__in=ids).values_list("pk", "user_id", "book_id", "likes")
+    return {str(row[0]): RankedReview._make(row) for row in rows}
+
+
+def load_rated_posts(keys: Sequence[pairs.Pair]) -> Mapping[str, RatedPost]:
+    """Return the posts with public stars for these pairs of user and book, by mirror key, in two queries."""
+    found: dict[str, RatedPost] = {}
+    reviews = pairs.query_pairs(_SELECT_REVIEWS, keys)
+    entries = load_entries([(user, book) for user, book, *_ in reviews])
+    for user, book, post, is_review in reviews:
+        entry = entries.get(build_entry_key(user, book))
+        if entry and entry.is_public and entry.stars is not None:
+            found[build_entry_key(user, book)] = RatedPost(user, book, post, bool(is_review), entry.stars)
+    return found
+
+
+def find_stars(post_ids: Iterable[int]) -> dict[int, int]:
+    """Return the public stars of these posts, in halves, by post, in three queries."""
+    reviews = Review.objects.using(database()).filter(pk__in=post_ids).exclude(book=None)
+    rated = load_rated_posts(list(reviews.values_list("user_id", "book_id")))
+    return {row.post: row.stars for row in rated.values()}

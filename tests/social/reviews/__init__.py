@@ -1,0 +1,1 @@
+"""Tests of reviews and of the posts that show ratings."""
