@@ -23,12 +23,29 @@ def register_kinds() -> None:
     register(Kind("mention", _("Someone mentions you"), _("%(people)s mentioned you."), _find_posts))
     register(Kind("reply", _("Someone replies to your post"), _("%(people)s replied to your post."), _find_posts))
     register(Kind("like", _("Someone likes your post"), _("%(people)s liked your post."), _find_posts))
+    register(
+        Kind(
+            "review",
+            _("Someone you follow reviews a book on your shelves"),
+            _("%(people)s reviewed %(title)s."),
+            _find_reviews,
+        )
+    )
     register(Kind("follow", _("Someone follows you"), _("%(people)s followed you."), _find_followers))
 
 
 def _find_posts(viewer: int, ids: Sequence[int]) -> Mapping[int, Detail]:
     """Return the visible posts among ``ids``. The authors are those of the notification, or the viewer."""
     return {post["id"]: _describe(post["id"], post["text"], post["note"]) for post in read_records(ids)}
+
+
+def _find_reviews(viewer: int, ids: Sequence[int]) -> Mapping[int, Detail]:
+    """Return the visible reviews among these posts, with the titles of their books."""
+    found = {}
+    for post in read_records(ids):
+        if post["book"]:
+            found[post["id"]] = _describe(post["id"], post["text"], post["note"])._replace(title=post["book"]["title"])
+    return found
 
 
 def _describe(pk: int, text: str, note: str) -> Detail:

@@ -7,9 +7,12 @@ from django.utils.translation import gettext_lazy as _
 import mirror
 from accounts.models import User
 from accounts.notifications.tables import Fact, NotificationTable, watch_preferences
+from catalog.shelves.models import ShelfEntry
 from mirror import Watch
 from social.models import Block, Follow, Like, Mention, Mute, Post
 from social.queries import notifications as queries
+from social.queries import review_notifications as reviews
+from social.reviews.models import Review
 
 BLOCK = ("blocker_id", "blocked_id")
 MUTE = ("user_id", "muted_id")
@@ -113,3 +116,31 @@ class FollowNotifications(NotificationTable):
 
     def keys_after(self, after: str | None, limit: int) -> list[str]:
         return queries.list_followed_users(after, limit)
+
+
+@mirror.register
+class ReviewNotifications(NotificationTable):
+    """A notification for each book on a reader's shelves that followed readers review, with the key "reader:book"."""
+
+    name = "notified_review"
+    label = _("notifications: reviews")
+    kind = "review"
+    tables = "notifications_review"
+    model = Review
+    watches = (
+        Watch(ShelfEntry, ("user_id", "book_id"), only=("book_id",)),
+        # By author and book, because a deleted review is not found by its id.
+        Watch(Review, ("user_id", "book_id"), via=reviews.find_of_reviews, only=("book_id",)),
+        Watch(Post, via=reviews.find_of_posts, only=("is_hidden", "kind"), inserts=False),
+        Watch(Follow, ("follower_id", "followee_id"), via=reviews.find_between),
+        Watch(User, via=reviews.find_of_authors, only=("is_active",), inserts=False),
+        Watch(Block, BLOCK, via=reviews.find_between),
+        Watch(Mute, MUTE, via=reviews.find_between),
+        watch_preferences("review"),
+    )
+
+    def find_facts(self, pks: Sequence[str]) -> Iterable[Fact]:
+        return reviews.find_reviews(pks)
+
+    def keys_after(self, after: str | None, limit: int) -> list[str]:
+        return reviews.list_all(after, limit)

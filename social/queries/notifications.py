@@ -20,7 +20,7 @@ from social.models import Follow, Like, Mention, Post
 Pair = tuple[int, int]
 
 
-def _is_heard(actor: str, reader: str) -> str:
+def is_heard(actor: str, reader: str) -> str:
     """Return the condition that a reader is notified of what another one does."""
     return f"""{actor} <> {reader}
         AND EXISTS (SELECT 1 FROM accounts_user a WHERE a.id = {actor} AND a.is_active)
@@ -35,22 +35,22 @@ _MENTIONS: Final = f"""
       JOIN social_mention m ON m.user_id = k.a AND m.post_id = k.b
       JOIN social_post p ON p.id = m.post_id AND NOT p.is_hidden
      WHERE (p.parent_author_id IS NULL OR p.parent_author_id <> m.user_id)
-       AND {_is_heard("p.user_id", "m.user_id")}
+       AND {is_heard("p.user_id", "m.user_id")}
 """
 _REPLIES: Final = f"""
     FROM social_post p
    WHERE p.parent_id = k.value AND NOT p.is_hidden AND p.parent_author_id IS NOT NULL
-     AND {_is_heard("p.user_id", "p.parent_author_id")}
+     AND {is_heard("p.user_id", "p.parent_author_id")}
    ORDER BY p.id DESC LIMIT {MAX_FACTS}
 """
 _LIKES: Final = f"""
     FROM social_like p
-   WHERE p.post_id = k.value AND {_is_heard("p.user_id", "o.user_id")}
+   WHERE p.post_id = k.value AND {is_heard("p.user_id", "o.user_id")}
    ORDER BY p.user_id LIMIT {MAX_FACTS}
 """
 _FOLLOWS: Final = f"""
     FROM social_follow p
-   WHERE p.followee_id = k.value AND {_is_heard("p.follower_id", "p.followee_id")}
+   WHERE p.followee_id = k.value AND {is_heard("p.follower_id", "p.followee_id")}
    ORDER BY p.id DESC LIMIT {MAX_FACTS}
 """
 

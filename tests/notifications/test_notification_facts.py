@@ -1,6 +1,6 @@
 """Notifications follow from facts: each kind, groups, and readers that are left out."""
 
-from datetime import timedelta
+from datetime import date, timedelta
 
 import pytest
 from django.utils import timezone
@@ -8,14 +8,20 @@ from django.utils import timezone
 from accounts.models import User
 from accounts.notifications import selectors, tables
 from accounts.notifications.models import Notification
+from catalog.models import Book
+from catalog.shelves.models import Shelf
+from catalog.shelves.services import put_on_shelf, rate_book, remove_from_shelf
 from mirror.relay.drains import drain_all, drain_keys
 from social.models import Follow, Like, Post
+from social.reviews.models import Review
+from social.reviews.services import Draft, write_review
 from social.services import likes, people
 from social.services.posts import create_post, delete_post, hide_post
 from tests.support.social.notifications import read_sentences
 from tests.support.social.timelines import make_users
 from tests.support.warm_mirrors import rebuild
 
+TODAY = date(2026, 5, 4)
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.also_on("cluster")]
 
 
@@ -174,3 +180,37 @@ def test_a_new_fact_makes_a_read_notification_unread(readers: list[User]) -> Non
     likes.like_post(carol.pk, post.pk)
     assert read_sentences(alice) == ["carol and bob liked your post."]
     assert selectors.count_unread(alice.pk) == 1
+
+
+def test_reviews_by_followed_readers_of_books_on_a_shelf(readers: list[User]) -> None:
+    alice, bob, carol, *_ = readers
+    book, other = Book.objects.create(title="Emma"), Book.objects.create(title="Persuasion")
+    people.follow(alice.pk, bob.pk)
+    put_on_shelf(alice.pk, book.pk, Shelf.WANT, TODAY)
+    for reader, each in ((bob, book), (bob, other), (carol, book)):
+        write_review(reader.pk, each.pk, Draft("A good book", 8), TODAY)
+    assert read_sentences(alice) == ["bob reviewed Emma."]
+    people.follow(alice.pk, carol.pk)
+    assert read_sentences(alice) == ["carol and bob reviewed Emma."]
+    put_on_shelf(alice.pk, other.pk, Shelf.READ, TODAY)
+    assert len(read_sentences(alice)) == 2
+    people.mute(alice.pk, carol.pk)
+    people.unfollow(alice.pk, bob.pk)
+    assert read_sentences(alice) == []
+    people.unmute(alice.pk, carol.pk)
+    assert read_sentences(alice) == ["carol reviewed Emma."]
+    Review.objects.get(user=carol).post.delete()
+    assert read_sentences(alice) == []
+
+
+def test_ratings_and_removed_books_notify_nobody(readers: list[User]) -> None:
+    alice, bob, *_ = readers
+    book = Book.objects.create(title="Emma")
+    people.follow(alice.pk, bob.pk)
+    put_on_shelf(alice.pk, book.pk, Shelf.WANT, TODAY)
+    rate_book(bob.pk, book.pk, 8, TODAY)
+    assert read_sentences(alice) == []
+    write_review(bob.pk, book.pk, Draft("A good book", 8), TODAY)
+    assert read_sentences(alice) == ["bob reviewed Emma."]
+    remove_from_shelf(alice.pk, book.pk)
+    assert read_sentences(alice) == []

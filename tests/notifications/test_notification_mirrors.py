@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import date
 from random import Random
 
 import pytest
@@ -12,6 +13,9 @@ from redis import Redis
 from accounts.models import User
 from accounts.notifications import services, tables
 from accounts.notifications.models import Notification, Preference, Way
+from catalog.models import Book
+from catalog.shelves.models import Shelf, ShelfEntry
+from catalog.shelves.services import put_on_shelf
 from common import clock
 from mirror import registry
 from mirror.kinds import kind_of
@@ -19,11 +23,13 @@ from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
 from mirror.verify.runs import verify
 from social.models import Block, Follow, Like, Mention, Mute, Post
+from social.reviews.services import Draft, write_review
 from social.services.posts import create_post
 from tests.support.social.notifications import KINDS, MIRRORS, read_all, read_both_ways
 from tests.support.social.timelines import make_users
 from tests.support.warm_mirrors import rebuild
 
+TODAY = date(2026, 5, 4)
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.also_on("cluster")]
 
 
@@ -63,6 +69,19 @@ def _follow(random: Random, one: User, other: User) -> None:
 
 def _unfollow(random: Random, one: User, other: User) -> None:
     Follow.objects.filter(follower=one).delete()
+
+
+def _shelve(random: Random, one: User, other: User) -> None:
+    put_on_shelf(one.pk, Book.objects.get_or_create(title="Emma")[0].pk, Shelf.READ, TODAY)
+
+
+def _review(random: Random, one: User, other: User) -> None:
+    book = Book.objects.get_or_create(title="Emma")[0]
+    write_review(one.pk, book.pk, Draft(f"A good book {random.random()}", 8), TODAY)
+
+
+def _unshelve(random: Random, one: User, other: User) -> None:
+    ShelfEntry.objects.filter(user=one).delete()
 
 
 def _block(random: Random, one: User, other: User) -> None:
@@ -115,6 +134,7 @@ def _roll_back(random: Random, one: User, other: User) -> None:
 
 OPERATIONS: list[Callable[[Random, User, User], None]] = [
     _write, _write, _reply, _reply, _like, _like, _like, _unlike, _follow, _follow, _unfollow, _block, _mute,
+    _shelve, _review, _review, _unshelve,
     _reconcile, _deactivate, _hide, _delete, _edit_by_raw_sql, _read, _choose, _roll_back,
 ]  # fmt: skip
 

@@ -7,7 +7,7 @@ from mirror.relay.drains import drain_all
 from mirror.relay.sql_only import sql_only
 from mirror.verify.runs import verify
 
-KINDS = ("mention", "reply", "like", "follow")
+KINDS = ("mention", "reply", "like", "review", "follow")
 MIRRORS = [*(f"notified_{kind}" for kind in KINDS), "notification"]
 
 
