@@ -38,6 +38,7 @@ from accounts.sessions import last_seen
 from accounts.sessions.devices import describe_device
 from accounts.sessions.listing import make_handle
 from accounts.sessions.services import SESSIONS_PER_TRANSACTION, end_all_sessions, end_by_digest
+from accounts.suspension import admin as _suspension  # noqa: F401
 
 admin.site.unregister(Group)
 

@@ -63,3 +63,22 @@ def tries(digest: str) -> str:
     share one slot. Life: the limit's period. Owner: accounts.lockout.
     """
     return f"tries:{{login}}:{digest}"
+
+
+def notification(pk: int | str) -> str:
+    """String (JSON): a notification. Life: as its row, unless its reader has switched its kind off.
+    Owner: NotificationMirror.
+    """
+    return f"notification:{pk}"
+
+
+def notifications_of(user_id: int | str) -> str:
+    """Sorted set: ids of a user's notifications, by the time of the latest fact. Life: as the notifications.
+    Owner: NotificationMirror.
+    """
+    return f"uid:{{{user_id}}}:notifications"
+
+
+def unread(user_id: int | str) -> str:
+    """Set: ids of a user's unread notifications. Life: as the notifications. Owner: NotificationMirror."""
+    return f"uid:{{{user_id}}}:unread"

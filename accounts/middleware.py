@@ -21,11 +21,13 @@ from django.utils.functional import SimpleLazyObject
 
 from accounts.models import User
 from accounts.second_factor.recent import lacks_factor
+from accounts.sessions.companions import list_user_reads
 from accounts.sessions.engine import RIGHTS_KEY, current_request
 from common.text import fold
 from common.web import remember_reader
 from mirror import Record
 from mirror.conf import setting
+from mirror.read import send_along
 
 SAFE_METHODS: Final = ("GET", "HEAD", "OPTIONS", "TRACE")
 # Fields of ``request.user`` and their names in the session's record. Other fields are deferred and come from SQL.
@@ -83,6 +85,7 @@ def get_user(request: HttpRequest) -> User | AnonymousUser:
             user = AnonymousUser()
         if user.is_authenticated:
             rotate_if_rights_changed(request.session)
+            send_along(list_user_reads(user.pk))
         request._cached_user = user  # type: ignore[attr-defined]
     found: User | AnonymousUser = request._cached_user  # type: ignore[attr-defined]
     return found

@@ -68,9 +68,10 @@ class UserManager(DjangoUserManager.from_queryset(UserQuerySet)):  # type: ignor
     def get_by_natural_key(self, username: str | None) -> "User":
         """Return the user with this name, in any spelling that folds to the same name. Raises User.DoesNotExist.
 
-        The query joins the deletion request, because a login needs it and must not run another query for it.
+        The query joins the deletion request and the suspension, because a login needs them and must not run another
+        query for each.
         """
-        found: User = self.select_related("deletion").get(name_key=fold(username or ""))
+        found: User = self.select_related("deletion", "suspension").get(name_key=fold(username or ""))
         return found
 
 
@@ -187,6 +188,25 @@ class AccountDeletion(models.Model):
     class Meta:
         verbose_name = _("account deletion")
         verbose_name_plural = _("account deletions")
+
+    def __str__(self) -> str:
+        return str(self.user_id)
+
+
+class Suspension(models.Model):
+    """A user may not log in until a time. The account is inactive until then."""
+
+    user = models.OneToOneField(
+        User, verbose_name=_("user"), on_delete=models.CASCADE, primary_key=True, related_name="suspension"
+    )
+    began_at = models.DateTimeField(_("since"))
+    ends_at = models.DateTimeField(_("until"), db_index=True)
+    # The path of the page with the reasons and a way to appeal, which the user reads without a login.
+    notice = models.CharField(_("reasons"), max_length=200, blank=True)
+
+    class Meta:
+        verbose_name = _("suspension")
+        verbose_name_plural = _("suspensions")
 
     def __str__(self) -> str:
         return str(self.user_id)

@@ -10,9 +10,10 @@ from accounts.audit import log as audit
 from accounts.deletion import services as deletion
 from accounts.mail.tasks import send_email, send_reset_links
 from accounts.sessions import cleaning
+from accounts.suspension import lift_due_suspensions
 from mirror.redis import RedisClient, lease, work_or_wait
 
-__all__ = ["clean_sessions", "delete_accounts", "send_email", "send_reset_links"]
+__all__ = ["clean_sessions", "delete_accounts", "lift_suspensions", "send_email", "send_reset_links"]
 logger = logging.getLogger("accounts")
 
 
@@ -37,6 +38,12 @@ def delete_accounts() -> int:
     """Delete the accounts that are due. Return the number of deleted accounts."""
     seconds = settings.ACCOUNT_DELETION_SECONDS
     return _run_alone("account-deletion", lambda redis: deletion.delete_due_accounts(seconds))
+
+
+@shared_task(name="accounts.tasks.lift_suspensions")
+def lift_suspensions() -> int:
+    """Lift the suspensions that are over. Return their number. Beat starts it every minute; repeated runs are safe."""
+    return lift_due_suspensions()
 
 
 def _run_alone(job: str, work: Callable[[RedisClient], int]) -> int:

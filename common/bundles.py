@@ -19,7 +19,8 @@ STYLES: Final = (  # in the order of the cascade
     "css/sessions.css", "css/factors.css",
 )  # fmt: skip
 SCRIPTS: Final = (
-    "django_htmx/htmx-2.min.js", "site.js", "actions.js", "ago.js", "composer.js", "search.js", "sale.js",
+    "django_htmx/htmx-2.min.js", "site.js", "actions.js", "ago.js", "listbox.js", "composer.js", "search.js",
+    "sale.js",
 )  # fmt: skip
 # In the folder of their parts, because addresses in styles are relative. With what joins the parts.
 BUNDLES: Final[Mapping[str, tuple[bytes, tuple[str, ...]]]] = {

@@ -4,6 +4,7 @@ from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import quote
 
+from django.conf import settings
 from django.core.signals import setting_changed
 from django.dispatch import receiver
 from django.urls import get_script_prefix, reverse
@@ -19,6 +20,11 @@ def make_path(view: str, *arguments: int | str) -> str:
     """
     form = _make_form(view, len(arguments), get_script_prefix())
     return form % tuple(value if isinstance(value, int) else quote(value, safe="") for value in arguments)
+
+
+def make_absolute(path: str) -> str:
+    """Return the absolute address of a path. It does not depend on the host of the request, which may be an alias."""
+    return f"{settings.SITE_URL}{path}"
 
 
 @lru_cache(maxsize=1024)  # the views of the site; more only with several script prefixes

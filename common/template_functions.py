@@ -25,7 +25,7 @@ from jinja2 import pass_context
 from jinja2.runtime import Context
 
 from common import bundles, frame
-from common.paths import make_path
+from common.paths import make_absolute, make_path
 from common.web.appearance import get_theme
 from common.web.visitors import get_visitor
 
@@ -134,6 +134,7 @@ def _format_number(value: Any, arg: str | int, language: str | None) -> str:
 
 FUNCTIONS: Final[Mapping[str, Any]] = {
     "LANGUAGES": settings.LANGUAGES,
+    "absolute": make_absolute,
     "frame_footer": frame.render_footer,
     "frame_head": frame.render_head,
     "frame_header": frame.render_header,

@@ -25,6 +25,7 @@ from loginlog.selectors import count_active
 from mirror.admin import read_memory, read_overview
 from shop.money import format_money, to_units
 from shop.selectors import figures as shop
+from social.moderation.selectors import count_open_work
 
 CHART_DAYS: Final = 30
 PROBLEM_DAYS: Final = 7
@@ -85,6 +86,8 @@ def add_figures(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]
         tiles.append(_build_payments(today))
     if may_see("shop.view_product"):
         tiles.append(_build_stock())
+    if may_see("moderation.view_case"):
+        tiles.append(_build_moderation())
     if may_see("accounts.view_user"):
         _add_new_readers(days, tiles, panels)
     if may_see("loginlog.view_report"):
@@ -152,6 +155,15 @@ def _build_stock() -> Tile:
         Figure(_("a few left"), few, _link("shop_product", is_active__exact="1", left="few")),
     ]
     return Tile(_("Low stock"), figures, "amber" if none else "")
+
+
+def _build_moderation() -> Tile:
+    work = count_open_work()
+    figures = [
+        Figure(_("open cases"), work.cases, reverse("admin:moderation_case_changelist")),
+        Figure(_("open appeals"), work.appeals, reverse("admin:moderation_appeal_changelist")),
+    ]
+    return Tile(_("Moderation"), figures, "amber" if work.cases or work.appeals else "")
 
 
 def _build_catalogue(with_tags: bool) -> Tile:

@@ -41,9 +41,11 @@ def home(request: HttpRequest) -> HttpResponse:
 def page(request: HttpRequest, name: str) -> HttpResponse:
     """Render the page with this name, with the limits and retention periods of the settings."""
     context = {
+        "appeal_days": settings.APPEAL_DAYS,
         "audit_days": RETENTION.days,
         "deletion_days": settings.ACCOUNT_DELETION_DAYS,
         "post_characters": MAX_CHARACTERS,
+        "report_days": settings.REPORT_DAYS,
         "reservation_minutes": settings.SHOP_RESERVATION_SECONDS // 60,
         "session_days": settings.SESSION_COOKIE_AGE // DAY_SECONDS,
         "view_days": settings.SHOP_VIEW_DAYS,

@@ -4,6 +4,7 @@ A migration creates the groups once. Later, superusers change them in the admin;
 upgrade what they removed.
 """
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 # The verbs of Django's permissions by model.
@@ -16,6 +17,12 @@ ROLES: Final[dict[str, dict[str, str]]] = {
         "catalog.book": "view",
         "shop.order": "view change",
         "shop.payment": "view",
+        "social.post": "view change delete",
+    },
+    "moderator": {
+        "accounts.suspension": "view add delete",
+        "moderation.appeal": "view change",
+        "moderation.case": "view change",
         "social.post": "view change delete",
     },
     "shop": {
@@ -45,12 +52,13 @@ ROLES: Final[dict[str, dict[str, str]]] = {
 }
 
 
-def make_roles(group: Any, permission: Any) -> None:
-    """Create the missing groups. An existing group keeps its permissions.
+def make_roles(group: Any, permission: Any, names: Iterable[str] = ROLES) -> None:
+    """Create the missing groups with these names. An existing group keeps its permissions.
 
     group, permission: the models, or their historical versions. All permissions must exist.
     """
-    for name, models in ROLES.items():
+    for name in names:
+        models = ROLES[name]
         role, is_new = group.objects.get_or_create(name=name)
         if is_new:
             role.permissions.set(

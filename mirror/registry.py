@@ -4,7 +4,7 @@ import logging
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any, TypeVar, get_args
+from typing import Any, Final, TypeVar, get_args
 
 from django.db.models import Model
 from django.utils.translation import gettext as translated
@@ -21,6 +21,7 @@ _mirrors: dict[str, Mirror] = {}
 _UNKNOWN: Mirror = Mirror()  # has the facts of a mirror without any, for names that only newer code knows
 _refused: list[tuple[type[Mirror], str]] = []
 M = TypeVar("M", bound=type[Mirror[Any]])
+RELAY: Final = "relay"  # the mode of mirrors with changes that no request waits for
 
 
 class UnknownMirror(LookupError):
@@ -206,8 +207,13 @@ def is_in_sql(name: str) -> bool:
 
 
 def list_sql_mirrors() -> list[str]:
-    """Return the names of the mirrors that compute rows in SQL."""
-    return [name for name, mirror in _mirrors.items() if mirror.is_in_sql]
+    """Return the names of the mirrors that compute rows in SQL which the writer may read."""
+    return [name for name, mirror in _mirrors.items() if mirror.is_in_sql and drain_mode(name) != RELAY]
+
+
+def list_unawaited() -> list[str]:
+    """Return the names of the mirrors with changes that their writers do not wait for."""
+    return [name for name in _mirrors if drain_mode(name) == RELAY]
 
 
 def list_tables(name: str) -> set[str]:

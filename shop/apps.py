@@ -9,7 +9,7 @@ class ShopConfig(AppConfig):
     verbose_name = _("shop")
 
     def ready(self) -> None:
-        from shop import checks, personal  # noqa: F401  (checks register on import)
+        from shop import checks, notification_kinds, personal  # noqa: F401  (checks register on import)
         from shop.book_views import receivers as viewing_receivers  # noqa: F401
         from shop.carts import header, receivers  # noqa: F401  (receivers register on import)
         from shop.catalog_hooks import extras, filters, sorts
@@ -19,3 +19,4 @@ class ShopConfig(AppConfig):
         sorts.register()
         filters.register()
         personal.register_parts()
+        notification_kinds.register_kinds()

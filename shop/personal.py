@@ -4,7 +4,7 @@ from django.db import transaction
 
 from accounts.personal import NotErasableYet, erase_nothing, make_part, register
 from common.database import SLICE_SIZE, repeat_after_conflict
-from shop.models import Cart, Order, OrderEvent, OrderLine, OrderState, View
+from shop.models import Cart, Order, OrderEvent, OrderLine, OrderState, StockAlert, View
 
 OPEN_STATES = (OrderState.RESERVED, OrderState.PAID)
 
@@ -15,6 +15,7 @@ def register_parts() -> None:
     line = ["order_id", "product_id", "title", "quantity", "price"]
     register(make_part("carts", Cart, "user", ["lines", "ended_at"], erase=erase_nothing))  # erased with the user's row
     register(make_part("views", View, "user", ["book_id", "book__title", "seen_at"]))
+    register(make_part("stock_alerts", StockAlert, "user", ["product_id", "created_at", "back_at"]))
     register(make_part("orders", Order, "user", order, erase=_anonymise_orders))
     register(make_part("order_lines", OrderLine, "order__user", line, erase=erase_nothing))
     register(

@@ -11,7 +11,7 @@ from shop.book_views import decay, retention
 from shop.carts import storage
 from shop.recommend import build
 from shop.rowcache import daemon
-from shop.services import confirmations
+from shop.services import confirmations, stock_alerts
 from shop.services.settle import settle_all
 
 logger = logging.getLogger("shop")
@@ -35,6 +35,12 @@ def settle() -> list[int]:
 def confirm(order_id: int) -> bool:
     """Send the confirmation of a paid order."""
     return confirmations.send_confirmation(order_id)
+
+
+@shared_task(name="shop.tasks.note_stock")
+def note_stock() -> int:
+    """Note for which stock alerts the shop has copies again, and remove old ones. Return how many were noted."""
+    return stock_alerts.note_returns()
 
 
 @shared_task(name="shop.tasks.recommend")

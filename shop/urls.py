@@ -2,12 +2,13 @@
 
 from django.urls import URLPattern, path
 
-from shop.views import callback, cart, checkout, orders, sale
+from shop.views import callback, cart, checkout, orders, sale, stock_alerts
 
 app_name = "shop"
 urlpatterns: list[URLPattern] = [
     path("cart/", cart.cart, name="cart"),
     path("sale/", sale.sale, name="sale"),
+    path("alerts/", stock_alerts.alerts, name="alerts"),
     path("orders/", orders.orders, name="orders"),
     path("orders/<int:pk>/", orders.order, name="order"),
     path("checkout/", checkout.Checkout.as_view(), name="checkout"),

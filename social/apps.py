@@ -11,11 +11,12 @@ class SocialConfig(AppConfig):
     def ready(self) -> None:
         from accounts.users import hiding
         from catalog.search.selectors import ReaderSource, register_reader_source
-        from social import checks, personal  # noqa: F401
+        from social import checks, notification_kinds, personal  # noqa: F401
         from social.relations import blocks, profiles
 
         hiding.register(blocks.find_hidden_in_lists)
         personal.register_parts()
+        notification_kinds.register_kinds()
         register_reader_source(
             ReaderSource(("user", "shun"), profiles.queue_people, profiles.parse_people, profiles.find_people)
         )

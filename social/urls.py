@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from social.views import edits, follows, likes, lists, people, posts, shelves, threads, timelines
+from social.views import atom, edits, follows, likes, lists, people, posts, shelves, threads, timelines
 
 app_name = "social"
 urlpatterns = [
@@ -10,6 +10,7 @@ urlpatterns = [
     path("home/new/", timelines.new_posts_bar, name="new_posts"),
     path("global/", timelines.global_posts, name="global"),
     path("posts/", posts.posts, name="posts"),
+    path("posts/books/", posts.find_books, name="find_books"),
     path("posts/<int:pk>/", threads.one_post, name="post"),
     path("posts/<int:pk>/delete/", posts.delete, name="delete_post"),
     path("posts/<int:pk>/edit/", edits.edit, name="edit_post"),
@@ -19,14 +20,19 @@ urlpatterns = [
     path("tags/<hashtag>/", lists.hashtag_posts, name="hashtag"),
     path("mentions/", lists.mentions, name="mentions"),
     path("books/<int:pk>/posts/", lists.book_posts, name="book_posts"),
+    path("books/<int:pk>/posts/feed/", atom.book_feed, name="book_feed"),
     path("authors/<int:pk>/posts/", lists.author_posts, name="author_posts"),
+    path("authors/<int:pk>/posts/feed/", atom.author_feed, name="author_feed"),
     path("people/", people.people, name="people"),
+    path("people/names/", people.complete_name, name="complete_name"),
     path("people/muted/", people.muted_or_blocked, {"kind": "muted"}, name="muted"),
     path("people/blocked/", people.muted_or_blocked, {"kind": "blocked"}, name="blocked"),
     path("u/<name>/", people.person, name="person"),
+    path("u/<name>/feed/", atom.person_feed, name="person_feed"),
     path("u/<name>/followers/", people.followers, name="followers"),
     path("u/<name>/following/", people.following, name="following"),
     path("u/<name>/shelves/", shelves.shelves, name="shelves"),
+    path("u/<name>/shelves/<shelf>/feed/", atom.shelf_feed, name="shelf_feed"),
     path("u/<name>/block/", follows.block, name="block"),
     *(
         path(f"u/<name>/{verb}/", follows.run_action, {"verb": verb}, name=verb)

@@ -19,7 +19,9 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 APPS: Final = ("accounts", "catalog", "shop", "social", "loginlog", "common")
 PROJECT: Final = ("config", "demo", "tools", "tests")
 # Packages with models, which Django loads before the rest of the package can be imported: their modules are public.
-WITH_MODELS: Final = {"accounts.audit", "catalog.search", "catalog.shelves", "social.reviews"}
+WITH_MODELS: Final = {
+    "accounts.audit", "accounts.notifications", "catalog.search", "catalog.shelves", "social.reviews",
+}  # fmt: skip
 # Found by Django in a fixed place.
 FIXED: Final = {"common.template_functions"}
 PUBLIC_MODULES: Final = signatures.find_sections()

@@ -3,6 +3,7 @@
 from accounts.admin_tools.base import AuditedAdmin, BigTableAdmin
 from accounts.admin_tools.confirmation import Question, ask_for_confirmation, is_confirmed
 from accounts.admin_tools.export import Column, ExportAdmin
+from accounts.admin_tools.staff import is_guarded_from
 
 __all__ = [
     "AuditedAdmin",
@@ -12,4 +13,5 @@ __all__ = [
     "Question",
     "ask_for_confirmation",
     "is_confirmed",
+    "is_guarded_from",
 ]

@@ -5,6 +5,7 @@ A password, an address, a session or a counter of failed logins of another accou
 
 from typing import Any
 
+from django.contrib.auth.models import AnonymousUser
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 
@@ -13,8 +14,12 @@ from accounts.models import User
 
 def may_change_account(request: HttpRequest, user: User | None) -> bool:
     """Return whether the request's user may change what belongs to this account. None: any account."""
-    is_guarded = user is not None and (user.is_staff or user.is_superuser)
-    return not is_guarded or bool(request.user.is_superuser)
+    return user is None or not is_guarded_from(user, request.user)
+
+
+def is_guarded_from(user: User, staff: User | AnonymousUser) -> bool:
+    """Return whether ``staff`` may not change what belongs to ``user``, who is staff as well."""
+    return (user.is_staff or user.is_superuser) and not staff.is_superuser
 
 
 def exclude_guarded(request: HttpRequest, rows: QuerySet[Any], owner: str = "") -> QuerySet[Any]:

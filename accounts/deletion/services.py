@@ -18,6 +18,7 @@ from django.db import transaction
 from django.http import HttpRequest
 from redis.exceptions import RedisError
 
+from accounts import suspension
 from accounts.mail import outgoing
 from accounts.models import AccountDeletion, EmailChange, User
 from accounts.personal import registry
@@ -30,7 +31,9 @@ logger = logging.getLogger("accounts")
 
 
 class Backend(ModelBackend):
-    """Django's backend, which also accepts users in the grace period: the login page offers to keep their account.
+    """Django's backend, which also accepts inactive users whom the login page answers.
+
+    It offers users in the grace period to keep their account, and shows suspended users the reasons.
 
     It is the only backend that checks passwords. Django's own stays in the settings for the sessions that name it.
     """
@@ -52,7 +55,8 @@ class Backend(ModelBackend):
         return user
 
     def user_can_authenticate(self, user: Any) -> bool:
-        return super().user_can_authenticate(user) or get_due_time(user) is not None
+        is_known = get_due_time(user) is not None or suspension.find_suspension(user) is not None
+        return super().user_can_authenticate(user) or is_known
 
     def get_user(self, user_id: Any) -> Any:
         user = super().get_user(user_id)
@@ -89,14 +93,17 @@ def get_due_time(user: User) -> datetime | None:
 
 @repeat_after_conflict
 def cancel_deletion(owner: User) -> User | None:
-    """Cancel the deletion of a proven owner and return the user. None: it is due, or the password has changed."""
+    """Cancel the deletion of a proven owner and return the user. None: it is due, or the password has changed.
+
+    A suspended user stays inactive.
+    """
     with transaction.atomic():
         # The secret of the proof: a password that was changed since then makes it void.
         user = User.objects.select_for_update().filter(pk=owner.pk, session_secret=owner.session_secret).first()
         if user is None or get_due_time(user) is None:
             return None
         AccountDeletion.objects.filter(user=user).delete()
-        user.is_active = True
+        user.is_active = suspension.find_suspension(user) is None
         user.save(update_fields=["is_active"])
     return user
 

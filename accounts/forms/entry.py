@@ -12,6 +12,7 @@ from accounts.forms.account import AddressField
 from accounts.forms.fields import FocusFirstMixin, NameField, PasswordField
 from accounts.models import User
 from accounts.names import valid_new_name
+from accounts.suspension import find_suspension
 
 
 class LoginForm(FocusFirstMixin, AuthenticationForm):
@@ -25,8 +26,8 @@ class LoginForm(FocusFirstMixin, AuthenticationForm):
     }
 
     def confirm_login_allowed(self, user: Any) -> None:
-        """Accept users whose account waits for deletion, so that the login page can offer to keep it."""
-        if deletion.get_due_time(user) is None:
+        """Accept users whose account waits for deletion or is suspended: the login page answers them."""
+        if deletion.get_due_time(user) is None and find_suspension(user) is None:
             super().confirm_login_allowed(user)
 
 

@@ -1,7 +1,8 @@
 """Emails of accounts: addresses and their verification, rendering, and delivery by tasks."""
 
-from accounts.mail.outgoing import queue_task
+from accounts.mail.outgoing import RETRY_OPTIONS, queue_task
 
 __all__ = [
+    "RETRY_OPTIONS",
     "queue_task",
 ]

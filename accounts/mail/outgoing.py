@@ -28,6 +28,13 @@ logger = logging.getLogger(__name__)
 
 LETTER_SECONDS: Final = 3 * 86_400  # a message that is older is not sent; a copy of it could be repeated until then
 MAX_WAITING_TASKS: Final = 100
+# Of tasks that send emails: retry while the mail server is unavailable. The errors of smtplib are OSErrors as well.
+RETRY_OPTIONS: Final[dict[str, Any]] = {
+    "autoretry_for": (OSError,),
+    "retry_backoff": 10,
+    "retry_backoff_max": 300,
+    "max_retries": 6,
+}
 _free_places: Final = threading.BoundedSemaphore(MAX_WAITING_TASKS)
 _executor: Final = ThreadPoolExecutor(1, thread_name_prefix="letters")
 

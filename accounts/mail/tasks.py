@@ -4,7 +4,6 @@ A message that the site did not sign is dropped: it is forged, too old, or of a 
 """
 
 import logging
-from typing import Any
 
 from celery import shared_task
 
@@ -14,16 +13,8 @@ from accounts.passwords import services as passwords
 
 logger = logging.getLogger("accounts")
 
-# Retry while the mail server is unavailable. The errors of smtplib are OSErrors as well.
-RETRY_OPTIONS: dict[str, Any] = {
-    "autoretry_for": (OSError,),
-    "retry_backoff": 10,
-    "retry_backoff_max": 300,
-    "max_retries": 6,
-}
 
-
-@shared_task(name="accounts.tasks.send_letter", **RETRY_OPTIONS)
+@shared_task(name="accounts.tasks.send_letter", **outgoing.RETRY_OPTIONS)
 def send_email(user_id: object, signed: object, *_former: object) -> int:
     """Render and send one email. Return the number of sent emails: 0 if the user or the request is gone.
 
@@ -46,7 +37,7 @@ def send_email(user_id: object, signed: object, *_former: object) -> int:
     return outgoing.render_email(letter.about, to, letter.language, name=user.username, **details).send() if to else 0
 
 
-@shared_task(name="accounts.tasks.send_reset_links", **RETRY_OPTIONS)
+@shared_task(name="accounts.tasks.send_reset_links", **outgoing.RETRY_OPTIONS)
 def send_reset_links(signed: object, *_former: object) -> int:
     """Send reset links for the accounts of an address. Return the number of emails, 0 without an account."""
     request = passwords.read_request(signed)

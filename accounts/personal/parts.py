@@ -14,6 +14,7 @@ from accounts.models import (
     Passkey,
     RecoveryCode,
     Session,
+    Suspension,
     User,
 )
 from accounts.personal.registry import Part, erase_nothing, make_part, register
@@ -39,6 +40,7 @@ def register_parts() -> None:
     permissions = ["permission__content_type__app_label", "permission__codename"]
     register(make_part("permissions", of_permissions, "user", permissions))
     register(make_part("deletions", AccountDeletion, "user", ["asked_at", "due_at"], erase=erase_nothing))
+    register(make_part("suspensions", Suspension, "user", ["began_at", "ends_at"], erase=erase_nothing))
     register(
         make_part("audit", AuditEvent, "actor", reason=staff, erase=erase_nothing)
     )  # ``audit.receivers`` removes the names

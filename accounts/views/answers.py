@@ -1,4 +1,4 @@
-"""Responses that several views share, in HTML, for htmx and in JSON: refusal, rate limit."""
+"""Responses that several views share, in HTML, for htmx and in JSON: refusal, rate limit, suspended user."""
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -6,6 +6,8 @@ from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django_htmx.http import HttpResponseClientRedirect
 
+from accounts.models import User
+from accounts.suspension import find_suspension
 from accounts.views.too_many import describe_wait
 from common.web import json_error, wants_json
 
@@ -23,6 +25,11 @@ def render_refusal(request: HttpRequest, why: str, address: str, status: int) ->
         response.status_code = status
         return response
     return render(request, "accounts/refused.html", {"why": why, "back": address}, status=status)
+
+
+def render_suspended(request: HttpRequest, user: User) -> HttpResponse:
+    """Return the answer to a login of a suspended user: its end, and the way to the reasons and to an appeal."""
+    return render(request, "accounts/suspended.html", {"suspension": find_suspension(user)}, status=403)
 
 
 def render_too_often(request: HttpRequest, seconds: int, address: str) -> HttpResponse:

@@ -29,6 +29,7 @@ from accounts.models import User
 from accounts.ratelimit import get_client_address
 from accounts.second_factor import entering
 from accounts.users import registration
+from accounts.views.answers import render_suspended
 from accounts.views.limits import FormLimit, LimitedFormMixin, make_link_limit
 from accounts.views.too_many import render_locked_out
 from common.text import fold, fold_address
@@ -79,18 +80,21 @@ class LogIn(NextPageMixin, LoginView):
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
         user = form.get_user()
         if not user.is_active:
-            return self._offer_to_keep(user)
+            return self._answer_inactive(user)
         return entering.continue_login(self.request, user, self.get_success_url())
 
     def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
         this = get_attempt(self.request)
         return render_locked_out(self.request, this.wait_seconds) if this else super().form_invalid(form)
 
-    def _offer_to_keep(self, user: User) -> HttpResponse:
-        """Return the page that offers to keep an account, after a right password for an account in its grace period."""
+    def _answer_inactive(self, user: User) -> HttpResponse:
+        """Answer a right password for an account in its grace period, which it can keep, or for a suspended one."""
         if this := get_attempt(self.request):
             lockout.record_success(this)
-        context = {"token": tokens.make_token(user), "due_at": deletion.get_due_time(user)}
+        due_at = deletion.get_due_time(user)
+        if due_at is None:
+            return render_suspended(self.request, user)
+        context = {"token": tokens.make_token(user), "due_at": due_at}
         return render(self.request, "accounts/keep.html", context)
 
 

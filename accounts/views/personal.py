@@ -24,6 +24,7 @@ from accounts.deletion import tokens
 from accounts.forms.account import OwnPasswordForm
 from accounts.personal.registry import all_parts
 from accounts.second_factor import entering, factors, pending
+from accounts.views.answers import render_suspended
 from accounts.views.limits import FormLimit, LimitedFormMixin
 from accounts.views.passwords import make_password_limit
 from common.web import personal_page, redirect_to_view
@@ -96,5 +97,7 @@ def keep(request: HttpRequest) -> HttpResponse:
     if user is None:
         messages.error(request, entering.get_expired_message())
         return redirect_to_view("accounts:login")
+    if not user.is_active:
+        return render_suspended(request, user)
     messages.success(request, entering.get_kept_message(user))
     return entering.continue_login(request, user, target)

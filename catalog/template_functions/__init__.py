@@ -9,7 +9,6 @@ from catalog.shelves.records import write_stars
 from catalog.template_functions import books, shelves
 
 FUNCTIONS: Final[Mapping[str, Any]] = {
-    "absolute": books.absolute,
     "book_readers": shelves.book_readers,
     "book_tags": books.book_tags,
     "cards": books.cards,

@@ -5,7 +5,6 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 import orjson
-from django.conf import settings
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
@@ -53,11 +52,6 @@ def description(book: BookRecord) -> str:
 def structured_data(book: BookRecord) -> SafeString:
     """Return a book as JSON-LD."""
     return descriptions.render_structured_data(book)
-
-
-def absolute(path: str) -> str:
-    """Return the absolute address of a path of this site, for link previews."""
-    return f"{settings.SITE_URL}{path}"
 
 
 def short_title(book: Mapping[str, Any]) -> str:

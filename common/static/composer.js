@@ -32,3 +32,43 @@ document.addEventListener("htmx:responseError", sendPlainly, true);
   document.addEventListener("htmx:afterSettle", () => fields(document).forEach(show));
   fields(document).forEach(show); // the browser may have kept an unfinished text
 })();
+
+// Complete the names of readers after an @. A name may contain blanks, so the text up to the cursor is tried as one.
+(() => {
+  const BEFORE = /(?:^|[^\p{L}\p{N}_/=])[@＠]([^@＠\n]{2,60})$/u;
+  const boxes = new WeakMap();
+  const typed = (field) => BEFORE.exec(field.value.slice(0, field.selectionStart))?.[1];
+  const makeBox = (field) => {
+    const list = Object.assign(document.createElement("div"), { className: "seek-list names", role: "listbox", hidden: true });
+    list.ariaLabel = field.dataset.names;
+    field.after(list);
+    const box = { list, timer: 0, unknown: null, ...attachListbox(field, list, { first: 0 }) };
+    list.addEventListener("htmx:afterSwap", () => {
+      box.unknown = list.querySelector("[role=option]") ? null : box.asked;
+    });
+    list.addEventListener("pointerdown", (event) => event.preventDefault()); // keeps the focus in the field
+    list.addEventListener("click", (event) => {
+      const name = event.target.closest("[data-name]")?.dataset.name;
+      if (!name) return;
+      field.setRangeText(`${name} `, field.selectionStart - (typed(field)?.length ?? 0), field.selectionStart, "end");
+      box.show(false);
+      field.dispatchEvent(new Event("input", { bubbles: true }));
+    });
+    field.addEventListener("blur", () => box.show(false));
+    boxes.set(field, box);
+    return box;
+  };
+  document.addEventListener("input", ({ target: field }) => {
+    if (!field.matches(".composer textarea")) return;
+    const name = typed(field);
+    const box = boxes.get(field) ?? (name && makeBox(field));
+    if (!box) return;
+    clearTimeout(box.timer);
+    // No name begins with this: the text after the @ goes on, and no longer text can be a name either.
+    if (!name || (box.unknown && name.startsWith(box.unknown))) return box.show(false);
+    box.timer = setTimeout(() => {
+      box.asked = name;
+      htmx.ajax("GET", field.dataset.namesUrl, { target: box.list, swap: "innerHTML", values: { q: name } });
+    }, 150);
+  });
+})();

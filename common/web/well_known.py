@@ -13,8 +13,8 @@ from common import clock
 from common.web.redirects import redirect_to, redirect_to_view
 
 DISALLOWED_PATHS: Final = (
-    "/accounts/", "/admin/", "/books/?", "/home/", "/look/", "/loginlog/", "/mentions/", "/people/", "/shop/cart/",
-    "/shop/checkout/", "/shop/orders/",
+    "/accounts/", "/admin/", "/books/?", "/decisions/", "/home/", "/look/", "/loginlog/", "/mentions/", "/people/",
+    "/report/", "/reports/", "/shop/cart/", "/shop/checkout/", "/shop/orders/",
 )  # fmt: skip
 SECURITY_TXT_VALIDITY: Final = timedelta(days=180)  # RFC 9116 recommends less than a year
 

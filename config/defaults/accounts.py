@@ -40,3 +40,5 @@ PENDING_LOGIN_SECONDS = 600  # the longest time between the password and the sec
 RECENT_LOGIN_SECONDS = 30 * 60  # after this time the admin and changes of second factors ask for a new proof
 REAUTHENTICATION_SECONDS = 30 * 24 * 3600  # a session in use ends this long after its last proof of identity
 PASSWORD_RESET_TIMEOUT = 3 * 3600  # the validity of links in emails, in seconds
+NOTIFICATION_DAYS = 90  # notifications are removed this long after their latest fact
+NOTIFICATION_EMAIL_SECONDS = 900  # the shortest time between two emails with notifications to one reader

@@ -62,6 +62,7 @@ UNFOLD: Final[dict[str, Any]] = {
                     _build_item(_("Carts"), "shopping_cart", "shop.cart"),
                     _build_item(_("Views"), "visibility", "shop.view"),
                     _build_item(_("Recommendations"), "recommend", "shop.recommendation"),
+                    _build_item(_("Stock alerts"), "notification_add", "shop.stockalert"),
                 ],
             },
             {
@@ -73,6 +74,9 @@ UNFOLD: Final[dict[str, Any]] = {
                     _build_item(_("Blocks"), "block", "social.block"),
                     _build_item(_("Mutes"), "volume_off", "social.mute"),
                     _build_item(_("Pulled authors"), "campaign", "social.pulled"),
+                    _build_item(_("Cases"), "flag", "moderation.case"),
+                    _build_item(_("Appeals"), "gavel", "moderation.appeal"),
+                    _build_item(_("Notifications"), "notifications", "notifications.notification"),
                 ],
             },
             {
@@ -88,6 +92,7 @@ UNFOLD: Final[dict[str, Any]] = {
                     _build_item(_("Users"), "person", "accounts.user"),
                     _build_item(_("Groups"), "groups", "auth.group"),
                     _build_item(_("Sessions"), "devices", "accounts.session"),
+                    _build_item(_("Suspensions"), "person_off", "accounts.suspension"),
                     _build_item(_("Failed logins"), "lock_person", "accounts.failedlogins"),
                     _build_item(_("Audit log"), "policy", "accounts.auditevent"),
                     {

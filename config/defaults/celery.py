@@ -47,10 +47,23 @@ CELERY_BEAT_SCHEDULE = {
     "shop-carts": {"task": "shop.tasks.clean_carts", "schedule": 3600.0, "options": {"expires": 3600}},
     "settle-pulled": {"task": "social.tasks.settle_pulled", "schedule": 10.0, "options": {"expires": 10}},
     "shop-settle": {"task": "shop.tasks.settle", "schedule": 2.0, "options": {"expires": 5}},
+    "note-stock": {"task": "shop.tasks.note_stock", "schedule": 60.0, "options": {"expires": 60}},
     "rescale-views": {"task": "shop.tasks.rescale_views", "schedule": 10.0, "options": {"expires": 10}},
     "expire-views": {"task": "shop.tasks.expire_views", "schedule": 3600.0, "options": {"expires": 3600}},
     "cache-rows": {"task": "shop.tasks.cache_rows", "schedule": 1.0, "options": {"expires": 2}},
     "recommend": {"task": "shop.tasks.recommend", "schedule": 86_400.0, "options": {"expires": 3600}},
+    "send-notifications": {
+        "task": "accounts.notifications.tasks.send_emails",
+        "schedule": 60.0,
+        "options": {"expires": 60},
+    },
+    "remove-notifications": {
+        "task": "accounts.notifications.tasks.remove_old",
+        "schedule": 3600.0,
+        "options": {"expires": 3600},
+    },
     "delete-accounts": {"task": "accounts.tasks.delete_accounts", "schedule": 60.0, "options": {"expires": 60}},
+    "lift-suspensions": {"task": "accounts.tasks.lift_suspensions", "schedule": 60.0, "options": {"expires": 60}},
+    "clean-reports": {"task": "moderation.tasks.delete_old_cases", "schedule": 3600.0, "options": {"expires": 3600}},
     "clean-sessions": {"task": "accounts.tasks.clean_sessions", "schedule": 60.0, "options": {"expires": 60}},
 }

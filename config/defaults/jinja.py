@@ -11,6 +11,7 @@ from django.utils.translation import gettext, ngettext, npgettext, pgettext
 from jinja2 import ChainableUndefined, Environment, Template
 
 from accounts import template_functions as accounts
+from accounts.notifications import template_functions as notifications
 from catalog import template_functions as catalog
 from catalog.search import template_functions as search
 from common import template_functions as common
@@ -19,7 +20,7 @@ from loginlog import template_functions as loginlog
 from shop import template_functions as shop
 from social import template_functions as social
 
-APPLICATIONS: Final = (common, accounts, catalog, search, shop, social, loginlog)
+APPLICATIONS: Final = (common, accounts, notifications, catalog, search, shop, social, loginlog)
 
 
 class SafeTemplate(Template):

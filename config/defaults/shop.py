@@ -30,3 +30,4 @@ PAYMENT_CALLBACK_SECRET = read_required("PAYMENT_CALLBACK_SECRET", "for develope
 PAYMENT_CALLBACK_URL = env.str(
     "PAYMENT_CALLBACK_URL", default=f"http://127.0.0.1:{os.environ.get('PORT') or 8000}/shop/payments/callback/"
 )
+STOCK_ALERT_LIMIT = 200  # stock alerts of one reader

@@ -1,4 +1,4 @@
-"""Gauges of the Redis servers and of Celery's queues, read whenever the metrics are requested."""
+"""Gauges of the Redis servers, of Celery's queues and of moderation, read whenever the metrics are requested."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
@@ -9,9 +9,12 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 from redis.exceptions import RedisError
 
+from common import clock
 from common.servers import open_broker
 from mirror.redis import RedisClient, list_servers, try_redis
 from mirror.status import NO_WRITE, accepts_writes
+from mirror.utils import SQL_AWAY
+from social.moderation.selectors import read_open_cases
 
 
 class Answer(NamedTuple):
@@ -62,9 +65,21 @@ class SiteCollector(Collector):
             for queue, length in lengths.items():
                 queues.add_metric([queue], length)
         yield from (up, used, most, policy, evicted, writes, queues)
+        yield from _make_moderation_gauges()
         if settings.LAST_BACKUP_FILE.exists():
             name, text = "diptych_last_backup_timestamp_seconds", "Time of the last backup by `site backup`."
             yield GaugeMetricFamily(name, text, settings.LAST_BACKUP_FILE.stat().st_mtime)
+
+
+def _make_moderation_gauges() -> Iterator[Metric]:
+    """Yield the number of open cases and the age of the oldest one, in one statement. None while SQL is away."""
+    try:
+        count, oldest = read_open_cases()
+    except SQL_AWAY:
+        return
+    yield GaugeMetricFamily("diptych_open_cases", "Cases of moderation that wait for a decision.", count)
+    age = (clock.now() - oldest).total_seconds() if oldest else 0.0
+    yield GaugeMetricFamily("diptych_oldest_case_seconds", "The age of the oldest of them; 0: none.", age)
 
 
 def list_queues() -> list[str]:

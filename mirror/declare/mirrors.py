@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
 Record = dict[str, Any]
 RecordKind = Literal["json", "hash", "bitmap"]
-# inline: before the write returns. after_response: outside of requests the same. worker: the relay drains.
-Drain = Literal["inline", "after_response", "worker"]
+# inline: before the write returns. after_response: outside of requests the same. worker: a worker drains soon.
+# relay: the next sweep drains, and no request waits for it or asks SQL because of it.
+Drain = Literal["inline", "after_response", "worker", "relay"]
 
 
 class Mirror(Readers[R]):

@@ -236,8 +236,16 @@ def is_unapplied_up_to(last: int) -> bool:
 
 def _find_awaited(columns: str, condition: str, values: Sequence[str | int], limit: int) -> list[tuple[Any, ...]]:
     """Find changes that readers wait for (``queries.find_awaited``)."""
-    pushed = registry.pushed()
-    return _fetch(queries.find_awaited(columns, condition, values, limit, seconds=SQL_FALLBACK_SECONDS, pushed=pushed))
+    found = queries.find_awaited(
+        columns,
+        condition,
+        values,
+        limit,
+        seconds=SQL_FALLBACK_SECONDS,
+        pushed=registry.pushed(),
+        unawaited=registry.list_unawaited(),
+    )
+    return _fetch(found)
 
 
 def purge(limit: int = PURGE, *, below: int) -> int:

@@ -96,12 +96,13 @@ def find_awaited(
     *,
     seconds: int,
     pushed: Sequence[tuple[str, str]],
+    unawaited: Sequence[str],
 ) -> Query:
     """Find the changes that readers wait for: pending ones, and those that were quarantined in the last ``seconds``.
 
     Staff handle the older quarantined ones, which keep no reader on SQL. A push in progress is left out too: its
-    author has had the row since the first slice. pushed: mirror and source of pushed rows. condition: ends with an
-    order that an index has.
+    author has had the row since the first slice. pushed: mirror and source of pushed rows. unawaited: mirrors with
+    changes that no reader waits for. condition: ends with an order that an index has.
     """
     period: Any
     if _is_postgres():
@@ -111,11 +112,12 @@ def find_awaited(
         lately = _SQLITE_NOW[:-1] + ", %s)"
         period = f"-{seconds} seconds"
     pairs = " OR ".join(["(mirror = %s AND source = %s)"] * len(pushed)) or "1 = 0"
+    others = ", ".join(["%s"] * len(unawaited)) or "''"
     return Query(
         f"SELECT {columns} FROM mirror_change WHERE applied_at IS NULL"
         f" AND (quarantined_at IS NULL OR quarantined_at > {lately})"
-        f" AND NOT (cursor IS NOT NULL AND ({pairs})) AND {condition} LIMIT %s",
-        [period, *chain.from_iterable(pushed), *values, limit],
+        f" AND NOT (cursor IS NOT NULL AND ({pairs})) AND mirror NOT IN ({others}) AND {condition} LIMIT %s",
+        [period, *chain.from_iterable(pushed), *unawaited, *values, limit],
     )
 
 

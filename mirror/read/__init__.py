@@ -5,7 +5,7 @@ from mirror.outbox.identity import database_identity
 from mirror.read import stamps
 from mirror.read.local import LocalCopy
 from mirror.read.past_reads import PastReads
-from mirror.read.prefetch import NOTHING, Asked, Prefetched, Reading, fetch, known, select_guesses
+from mirror.read.prefetch import NOTHING, Asked, Prefetched, Reading, fetch, known, select_guesses, send_along
 from mirror.read.raw import RawRecord
 from mirror.read.reads import add_marker, is_current, read
 from mirror.read.replica import ask_sql, read_from_primary
@@ -30,5 +30,6 @@ __all__ = [
     "read_from_primary",
     "read_from_sql",
     "select_guesses",
+    "send_along",
     "stamps",
 ]

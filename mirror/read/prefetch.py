@@ -96,7 +96,7 @@ class Prefetched:
 
     readings: for each requested read, None where a mirror was cold. beside: replies to further commands. asked: the
     reads of the block. missed: number of reads that were not covered. writes: the number of the request's statements
-    that wrote before.
+    that wrote before. riders: reads that are sent with the next one of the block (``send_along``).
     """
 
     readings: list[Reading | None]
@@ -104,6 +104,7 @@ class Prefetched:
     asked: list[Asked] = field(default_factory=list)
     missed: int = 0
     writes: int = 0
+    riders: list[Asked] = field(default_factory=list)
     _known: dict[tuple[Any, ...], list[tuple[dict[str, Any], Any]]] = field(default_factory=dict, repr=False)
     _generations: dict[str, str] = field(default_factory=dict, repr=False)
 
@@ -127,6 +128,15 @@ class Prefetched:
         for (args, options), reply in zip(asked.commands, reading.replies, strict=True):
             found.setdefault(args, []).append((options, reply))
         self._known.update(found)
+
+    def covers(self, asked: Asked) -> bool:
+        """Return whether the replies to a read are known."""
+        return all(args in self._known for args, _ in asked.commands)
+
+    def take_riders(self) -> list[Asked]:
+        """Return the reads to send with the next one, and forget them."""
+        taken, self.riders = self.riders, []
+        return taken
 
     def answer(self, mirrors: Sequence[str], commands: Iterable[Staged]) -> Reading | None:
         """Return the replies to a read, or None if they do not cover it."""
@@ -173,6 +183,16 @@ def present() -> Prefetched | None:
     return _present.get()
 
 
+def send_along(asked: Iterable[Asked]) -> None:
+    """Send these reads, which the block of ``known`` will make, with its next one that is sent.
+
+    Nothing happens outside of a block, and for reads with known replies.
+    """
+    foreseen = present()
+    if foreseen is not None:
+        foreseen.riders += [one for one in asked if not foreseen.covers(one)]
+
+
 def look_up(asked: Asked) -> Reading | None:
     """Return the fetched replies to a read, or None if there are none or they are older than a write of the request."""
     foreseen = present()
@@ -193,7 +213,9 @@ def fetch(
     if sql_only.wanted(needed.mirrors):
         count_fallback(needed.mirrors, "own_write")
         return None
-    groups = (needed, *guesses)
+    foreseen = present()
+    riders = foreseen.take_riders() if foreseen else []
+    groups = (needed, *guesses, *riders)
     # Counted before the read: its replies may lack what is written from here on.
     writes = sql_only.count_writes()
     fetched = try_redis(lambda redis: _send_groups(redis, groups, beside), lambda: None)
@@ -208,10 +230,12 @@ def fetch(
     if readings[0] is None:
         count_fallback(needed.mirrors, "cold" if found[0] is None else "doubt")
         return None
-    ahead = Prefetched(readings, others, writes=writes)
-    for group, reading in zip(groups, readings, strict=True):
-        if reading is not None:
-            ahead.learn(group, reading)
+    own = len(groups) - len(riders)
+    ahead = Prefetched(readings[:own], others, writes=writes)
+    for number, (group, reading) in enumerate(zip(groups, readings, strict=True)):
+        target = ahead if number < own else foreseen
+        if reading is not None and target is not None:
+            target.learn(group, reading)
         recorder.read_from(group.mirrors, reading and reading.generations)
     return ahead
 

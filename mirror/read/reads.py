@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from mirror.read import doubt, prefetch
-from mirror.read.prefetch import Reading
+from mirror.read.prefetch import Asked, Reading
 from mirror.redis import naming, quick, recorder
 from mirror.redis.clients import client, try_redis
 from mirror.redis.types import RedisClient, RedisPipeline
@@ -34,6 +34,9 @@ def read(mirrors: Sequence[str], ask: Callable[[RedisPipeline], object]) -> Read
     if foreseen and not is_older and (known := foreseen.answer(mirrors, pipe.command_stack)):
         recorder.read_from(mirrors, known.generations)
         return known
+    if foreseen and foreseen.riders:
+        ahead = prefetch.fetch(Asked(tuple(mirrors), prefetch.staged(pipe.command_stack)))
+        return None if ahead is None else ahead.needed
 
     def send_commands(redis: RedisClient) -> tuple[list[Any], tuple[str, ...] | None, doubt.Evidence] | None:
         # Markers before and after: a pipeline is no transaction, and the mirror may be lost in between.

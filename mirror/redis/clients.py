@@ -2,9 +2,12 @@
 
 import logging
 from collections.abc import Callable
-from typing import Final, TypeVar
+from functools import cache
+from typing import Any, Final, TypeVar
 
 from django.core.exceptions import ImproperlyConfigured
+from django.core.signals import setting_changed
+from django.dispatch import receiver
 from django_redis import get_redis_connection
 from redis.exceptions import RedisError
 
@@ -37,11 +40,23 @@ def relay_client() -> RedisClient:
 
 
 def _connect_alias(alias: str) -> RedisClient:
+    return _make_client(alias, prefix.current())
+
+
+# Kept, because a page asks for it twenty times. A client holds no connection, so threads may share it.
+@cache
+def _make_client(alias: str, text: str) -> RedisClient:
     redis = get_redis_connection(alias)
     # Connections of another class would not notice that the server was replaced.
     if not isinstance(redis.connection_pool, MirrorPool):
         raise ImproperlyConfigured(f"The cache alias {alias!r} has connections of another class. {SET_POOL}")
-    return with_prefix(redis, prefix.current())
+    return with_prefix(redis, text)
+
+
+@receiver(setting_changed)
+def _forget_clients(*, setting: str, **kwargs: Any) -> None:
+    if setting in ("CACHES", "MIRROR"):
+        _make_client.cache_clear()
 
 
 def with_prefix(redis: RedisClient, text: str) -> RedisClient:

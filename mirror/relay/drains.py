@@ -9,7 +9,7 @@ import math
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final
 
@@ -37,7 +37,7 @@ SWEEP_BUDGET_SECONDS: Final = 5.0  # time that a sweep may spend on each of its 
 # 1,000 logins by 50 threads had 20,303 conflicts on the list of last logins, and have 3 with this limit.
 HASTY = 3
 SLICES = 10  # slices of a source's rows (``spread.SLICE``) before other pending changes are drained
-Tried = set[tuple[str, str]]  # mirror and key of what failed, which is not drained a second time
+Tried = set[tuple[str, str]]  # mirror and key of rows that are not drained a second time, mostly failed ones
 
 
 _summaries_lock = threading.Lock()
@@ -87,10 +87,12 @@ def drain_all(
         return _drain_pending(deadline, redis, tried, until)
     unspread: set[int] = set()
     total = 0
+    # While a key changes all the time (the likes of a post), a sweep computes it once, unless a request waits for it.
+    once: Collection[str] = () if seconds is None else registry.list_unawaited()
     # A pass may append changes: spread ones, and those of chained mirrors. So passes end when one finds nothing.
     while not deadline.passed():
         slices = _spread_some(deadline, unspread)
-        applied = _drain_pending(deadline, redis, tried)
+        applied = _drain_pending(deadline, redis, tried, once=once)
         total += applied
         if not slices and not applied:
             break
@@ -146,8 +148,13 @@ def _isolate_sources(group: Sequence[Change], error: Exception) -> set[int]:
     return failed
 
 
-def _drain_pending(deadline: Deadline, redis: RedisClient, tried: Tried, until: float = math.inf) -> int:
-    """Make one pass over the pending changes, in the order of their ids. Return the number of applied changes."""
+def _drain_pending(
+    deadline: Deadline, redis: RedisClient, tried: Tried, until: float = math.inf, *, once: Collection[str] = ()
+) -> int:
+    """Make one pass over the pending changes, in the order of their ids. Return the number of applied changes.
+
+    once: the mirrors with keys that are drained once at most.
+    """
     # Several batches of each mirror, because the changes of mirrors alternate.
     limit = 4 * int(setting("BATCH"))
     total = 0
@@ -160,6 +167,8 @@ def _drain_pending(deadline: Deadline, redis: RedisClient, tried: Tried, until: 
         for name, pks in keys.items():
             fresh = [pk for pk in pks if (name, pk) not in tried]
             applied, _ = drain_keys(name, fresh, deadline, redis=redis, tried=tried)
+            if name in once:
+                tried.update((name, pk) for pk in fresh)
             total += applied
     return total
 

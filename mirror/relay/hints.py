@@ -80,7 +80,10 @@ def hint(mirror: str, source: str, keys: Iterable[str]) -> None:
 def hint_all(due: Iterable[tuple[Group, Iterable[str]]]) -> None:
     """Drain the keys of several groups together, like ``hint``. A transaction has one callback for all its hints."""
     for group, keys in due:
-        _due.add(group, keys)
+        mirror, _ = group
+        # The relay finds these changes, and nobody waits for them.
+        if registry.drain_mode(mirror) != registry.RELAY:
+            _due.add(group, keys)
     if not _due.keys:
         return
     if commits_by_hand(changes.using()):

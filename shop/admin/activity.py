@@ -16,7 +16,7 @@ from catalog.models import Book
 from common.text import fold
 from shop.admin.base import ReadOnlyAdmin
 from shop.carts.rules import count_copies
-from shop.models import Cart, Recommendation, View
+from shop.models import Cart, Recommendation, StockAlert, View
 
 
 def _load_titles(ids: Sequence[int]) -> dict[int, str]:
@@ -119,3 +119,12 @@ class RecommendationAdmin(ReadOnlyAdmin):
     def _others(self, others: Sequence[Sequence[Any]]) -> SafeString | str:
         titles = _load_titles([pk for pk, *_rest in others])
         return _render_lines([(f"{score:.3g}  {titles.get(pk, pk)}",) for pk, score, *_why in others])
+
+
+@admin.register(StockAlert)
+class StockAlertAdmin(_SearchableByUser):
+    """Books that readers wait for."""
+
+    list_display = ["user", "product", "created_at", "back_at"]
+    list_select_related = ["user", "product__book"]
+    fields = readonly_fields = list_display

@@ -8,6 +8,7 @@ from shop.models.payment import Payment, PaymentState
 from shop.models.product import Product, ProductQuerySet
 from shop.models.recommendation import Recommendation
 from shop.models.sale import Sale, SaleItem, SaleQuerySet
+from shop.models.stock_alert import StockAlert
 from shop.models.view import View
 
 __all__ = [
@@ -27,5 +28,6 @@ __all__ = [
     "Sale",
     "SaleItem",
     "SaleQuerySet",
+    "StockAlert",
     "View",
 ]

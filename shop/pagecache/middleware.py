@@ -59,7 +59,7 @@ class ReadAhead:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        reader = readers.get_reader(request) if request.method == "GET" and BEHIND not in request.COOKIES else None
+        reader = readers.get_reader(request) if request.method == "GET" and not request.COOKIES.get(BEHIND) else None
         if reader is None:
             return self.get_response(request)
         book_id = _find_book(request)

@@ -5,12 +5,14 @@ decide what is read ahead: each response loads the session itself. After a sessi
 for its user, and then it is forgotten.
 """
 
+import time
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 from django.conf import settings
 from django.http import HttpRequest
 
+from accounts.sessions import list_user_reads
 from accounts.sessions import rows as session_rows
 from catalog import keys as catalog_keys
 from common.web import wants_json
@@ -20,6 +22,7 @@ from mirror.utils import Bounded
 MAX_SESSIONS: Final = 4096  # sessions
 MAX_PAGES: Final = 1024
 MAX_COMMANDS: Final = 200  # of a page that are read ahead
+PLAN_SECONDS: Final = 1.0  # for which a plan is kept although it did not cover a visit
 TOKEN_LENGTH: Final = 32  # characters of a session token
 PLACES: Final = ("\0uid:", "\0shelf:", "\0session")  # stand for the parts of keys that differ between readers
 
@@ -37,8 +40,20 @@ class Reader(NamedTuple):
     is_known: bool = False
 
 
+class Plan(NamedTuple):
+    """What a page is likely to read.
+
+    shared: reads that are the same for all readers. own: reads with places for the reader's keys. made_at: in monotonic
+    seconds.
+    """
+
+    shared: tuple[Asked, ...]
+    own: tuple[Asked, ...]
+    made_at: float
+
+
 _sessions: Final = Bounded[str, Reader](MAX_SESSIONS)
-_plans: Final = Bounded[str, tuple[Asked, ...]](MAX_PAGES)
+_plans: Final = Bounded[str, Plan](MAX_PAGES)
 
 
 def get_reader(http: HttpRequest) -> Reader | None:
@@ -58,9 +73,17 @@ def name_page(http: HttpRequest) -> str:
 
 
 def get_planned_reads(page: str, reader: Reader) -> list[Asked] | None:
-    """Return the reads that this page is likely to make for this reader, or None if that is unknown."""
-    plan = _plans.get(page) if reader.is_known else None
-    return None if plan is None else [_replace_in_reads(asked, PLACES, _make_key_parts(reader)) for asked in plan]
+    """Return the reads that this page is likely to make for this reader, or None if that is unknown.
+
+    Of a page that is not known, these are the reads for the header of each page.
+    """
+    if not reader.is_known:
+        return None
+    plan = _plans.get(page)
+    if plan is None:
+        return None if reader.user is None else list_user_reads(reader.user)
+    parts = _make_key_parts(reader)
+    return [*plan.shared, *(_replace_in_reads(asked, PLACES, parts) for asked in plan.own)]
 
 
 def remember_visit(page: str, reader: Reader, http: HttpRequest, asked: Sequence[Asked] | None) -> None:
@@ -74,7 +97,9 @@ def remember_visit(page: str, reader: Reader, http: HttpRequest, asked: Sequence
     if not reader.is_known or reader.user != user:
         reader = reader._replace(user=user, is_known=True)
         _sessions.put(reader.digest, reader)
-    if asked is not None:
+    plan = _plans.get(page)
+    # Of a page whose reads differ from reader to reader, no plan covers all of them.
+    if asked is not None and (plan is None or time.monotonic() - plan.made_at >= PLAN_SECONDS):
         _plans.put(page, _make_plan(asked, reader))
 
 
@@ -84,16 +109,22 @@ def clear_caches() -> None:
     _plans.clear()
 
 
-def _make_plan(asked: Iterable[Asked], reader: Reader) -> tuple[Asked, ...]:
+def _make_plan(asked: Iterable[Asked], reader: Reader) -> Plan:
     """Return the harmless reads of a page, with places for the reader's keys, without those of the session."""
-    plan: list[Asked] = []
+    shared: list[Asked] = []
+    own: list[Asked] = []
     size = 0
     parts = _make_key_parts(reader)
     for one in select_guesses(asked):
         size += len(one.commands)
-        if one.key != reader.reads.key and size <= MAX_COMMANDS:
-            plan.append(_replace_in_reads(one, parts, PLACES))
-    return tuple(plan)
+        if one.key == reader.reads.key or size > MAX_COMMANDS:
+            continue
+        with_places = _replace_in_reads(one, parts, PLACES)
+        if with_places == one:
+            shared.append(one)
+        else:
+            own.append(with_places)
+    return Plan(tuple(shared), tuple(own), time.monotonic())
 
 
 def _replace_in_reads(asked: Asked, old: Sequence[str], new: Sequence[str]) -> Asked:

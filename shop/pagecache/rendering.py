@@ -30,6 +30,7 @@ KEPT_ENVIRON = (
 )  # fmt: skip
 # Headers that are not copied from the response: they belong to the visitor or to the served page.
 DROPPED_HEADERS = ("Content-Length", "Cache-Control", "Vary", "Set-Cookie")
+STORED_TYPES: Final = ("text/html", "application/atom+xml")
 CSRF_TOKEN_PATTERN: Final = re.compile(r"(?<![A-Za-z0-9])([A-Za-z0-9]{64})(?![A-Za-z0-9])")
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
@@ -102,7 +103,7 @@ def find_refusal_reason(http: HttpRequest, response: HttpResponse) -> str | None
     reasons = {
         "it streams": response.streaming,
         "its status is not 200": response.status_code != 200,
-        "it is no HTML": not response.get("Content-Type", "").startswith("text/html"),
+        "it is no page or feed": response.get("Content-Type", "").partition(";")[0] not in STORED_TYPES,
         "it is encoded": response.has_header("Content-Encoding"),
         "it sets a cookie": not set(response.cookies) <= {settings.CSRF_COOKIE_NAME},
         "it looked at the session": session is not None and (session.accessed or session.modified),

@@ -132,7 +132,7 @@ def _add_foot(context: Context, post: PostRecord, me: int | None, review: RawRec
     if me is not None:
         next_address = context.get("next_address") or context["request"].get_full_path()
         button = button.replace(FIELD_PLACE, str(context["csrf_input"])).replace(NEXT_PLACE, escape(next_address))
-    links = card.own if card.author == me else ""
+    links = card.own if card.author == me else _render_report_link(card.id, post["user"]["name"])
     return mark_safe(f'{card.html}<div class="post-foot">{_render_replies(card.id, post.replies)}{button}{links}</div>')
 
 
@@ -147,6 +147,14 @@ def _render_like(post_id: int, name: str, likes: int, is_liked: bool, is_reader:
     """Return the button with a post's likes, with the places of the token and the next address."""
     shown = {"id": post_id, "name": name, "likes": likes, "is_liked": is_liked, "is_reader": is_reader}
     return render_to_string("social/_like.html", {**shown, "csrf_input": FIELD_PLACE, "next_address": NEXT_PLACE})
+
+
+@remember_rendered(MAX_BYTES)
+def _render_report_link(post_id: int, name: str) -> SafeString:
+    """Return the link to the form that reports a post."""
+    label = gettext("Report the post by %(name)s") % {"name": name}
+    link = '<p class="post-own"><a href="{}" rel="nofollow" aria-label="{}">{}</a></p>'
+    return format_html(link, make_path("moderation:report", "post", post_id), label, gettext("Report"))
 
 
 def _make_own_links(post: Mapping[str, Any]) -> SafeString:

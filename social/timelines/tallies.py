@@ -46,7 +46,7 @@ def _count_likes(ids: Sequence[int]) -> dict[int, int]:
         for pk in ids:
             pipe.scard(keys.likers(pk))
 
-    return _count(ids, "like", add_commands, Like.objects.using(database()).filter(post_id__in=ids), "post_id")
+    return _count(ids, "like", add_commands, lambda: Like.objects.using(database()).filter(post_id__in=ids), "post_id")
 
 
 def _count_replies(ids: Sequence[int]) -> dict[int, int]:
@@ -55,14 +55,20 @@ def _count_replies(ids: Sequence[int]) -> dict[int, int]:
             pipe.zcard(keys.replies(pk))
 
     return _count(
-        ids, "post", add_commands, Post.objects.using(database()).shown().filter(parent_id__in=ids), "parent_id"
+        ids, "post", add_commands, lambda: Post.objects.using(database()).shown().filter(parent_id__in=ids), "parent_id"
     )
 
 
 def _count(
-    ids: Sequence[int], name: str, add_commands: Callable[[RedisPipeline], None], rows: QuerySet[Any], column: str
+    ids: Sequence[int],
+    name: str,
+    add_commands: Callable[[RedisPipeline], None],
+    select: Callable[[], QuerySet[Any]],
+    column: str,
 ) -> dict[int, int]:
-    """Return the number of rows of each post. name: the mirror whose sets the commands count."""
+    """Return the number of rows of each post. name: the mirror whose sets the commands count. select: returns the rows;
+    called only if SQL must answer, because a query set takes longer to build than Redis to answer.
+    """
     if not ids:
         return {}
 
@@ -70,7 +76,7 @@ def _count(
         return dict(zip(ids, replies, strict=True))
 
     def load() -> dict[int, int]:
-        return dict(rows.order_by().values_list(column).annotate(Count("pk")))
+        return dict(select().order_by().values_list(column).annotate(Count("pk")))
 
     # Not by ``count`` of each: without Redis it would send a statement for each of these posts.
     return mirror.answer(mirror.Question([name], add_commands, decode, load))

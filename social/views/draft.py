@@ -25,7 +25,7 @@ def is_json_body(request: HttpRequest) -> bool:
 
 @dataclass
 class Draft:
-    """A draft. ``text`` is the input, ``key`` is None if missing.
+    """A draft. ``text`` is the input, ``key`` is None if missing. book_search: words to find a book by.
 
     ``check`` sets ``book`` to the book's record, and ``parent`` to the record of the post that it replies to.
     """
@@ -35,9 +35,15 @@ class Draft:
     key: str | None
     book_given: Any
     parent_given: Any
+    book_search: str = ""
     errors: list[ValidationError] = field(default_factory=list)
     book: BookRecord | None = None
     parent: PostRecord | None = None
+
+    @property
+    def lacks_choice(self) -> bool:
+        """Whether the author has searched for a book and not chosen one. The choice "no book" is empty text."""
+        return bool(self.book_search) and self.book_given is None
 
     @property
     def parent_id(self) -> int | None:
@@ -55,14 +61,15 @@ class Draft:
         if not is_json_body(request):
             form = request.POST
             text, note = form.get("text", ""), form.get("note", "")
-            return cls(text, note, form.get("key") or None, form.get("book"), form.get("parent"))
+            search = " ".join(form.get("book_search", "").split())
+            return cls(text, note, form.get("key") or None, form.get("book"), form.get("parent"), search)
         try:
             body = orjson.loads(request.body)
         except orjson.JSONDecodeError:
             body = None
         if not isinstance(body, dict):
             error = ValidationError({"text": _("The request body must be a JSON object.")})
-            return cls("", "", None, None, None, [error])
+            return cls("", "", None, None, None, errors=[error])
         given = {
             name: clean_parameter(name, value) if isinstance(value, str) else value for name, value in body.items()
         }

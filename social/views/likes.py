@@ -7,6 +7,7 @@ from django.views.decorators.http import require_POST
 
 from accounts.ratelimit import count_at_rates
 from accounts.views import render_too_often
+from common.ids import MAX_ID
 from common.paths import make_path
 from common.web import get_next_address, get_user_id, is_partial, json_response, redirect_to, require_login, wants_json
 from social.selectors import get_post
@@ -16,6 +17,8 @@ from social.services.likes import NoSuchPost, like_post, unlike_post
 @require_POST
 def like(request: HttpRequest, pk: int, *, is_liked: bool) -> HttpResponse:
     """Like the post, or remove the like. htmx gets the new button, JSON the new state and whether it changed."""
+    if pk > MAX_ID:
+        raise Http404
     page = make_path("social:post", pk)
     if not request.user.is_authenticated:
         return require_login(request, page)

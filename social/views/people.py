@@ -13,8 +13,10 @@ from django.urls import get_resolver, reverse
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_safe
 
+from catalog.search.selectors import search
 from common.paths import make_path
 from common.public_pages import public_page
+from common.text import fold
 from common.web import get_user_id, get_viewer_id, is_partial, json_response, personal_page, redirect_to, wants_json
 from social.relations import lists as people_lists
 from social.relations.common import CommonReaders, find_common_follows
@@ -97,6 +99,17 @@ def people(request: HttpRequest) -> HttpResponse:
     content["suggestions"] = [_suggestion_json(each) for each in suggested]
     context = {"suggestions": suggested, "lists": lists, "urls": urls, "own": own}
     return respond(request, "social/people.html", context, content)
+
+
+@require_safe
+@personal_page
+def complete_name(request: HttpRequest) -> HttpResponse:
+    """Return the readers whose names begin with ``?q=``, as options for a mention in a post."""
+    typed = fold(request.GET.get("q", ""))
+    found = search(typed, get_user_id(request), 1).readers if typed else []
+    return render(
+        request, "social/_names.html", {"names": [one.name for one in found if fold(one.name).startswith(typed)]}
+    )
 
 
 @require_safe

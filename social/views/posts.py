@@ -10,10 +10,11 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.ratelimit import count_at_rates, count_event, give_back
 from accounts.views import describe_wait
+from catalog.search.selectors import search
 from common.web import (
     get_next_address,
     get_user_id,
@@ -36,6 +37,7 @@ from social.timelines.pages import read_posts
 from social.views.draft import Draft, is_json_body
 
 HOME: Final = "social:home"
+MAX_FOUND_BOOKS: Final = 6  # to choose from for a post
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -43,13 +45,16 @@ HOME: Final = "social:home"
 def posts(request: HttpRequest) -> HttpResponse:
     """POST ``text`` (``note``, ``book``, ``parent``, ``key``, ``next``), as a form or a JSON object.
 
-    GET redirects to the home timeline.
+    A form may have words to find a book by (``book_search``, the button ``find``). GET redirects to the home timeline.
     """
     if request.method != "POST":
         return redirect_to_view(HOME)
     if not request.user.is_authenticated:
         return require_login(request, reverse(HOME))
     draft = Draft.read(request)
+    if draft.lacks_choice:
+        # Also without the button: the author has forgotten to choose, or pressed Enter in the search field.
+        return _render_form_again(request, draft, "" if "find" in request.POST else _choose_book_text(), 200)
     try:
         draft.check(request.user.pk)
         made = draft.key and get_post_by_key(request.user.pk, draft.key)
@@ -62,6 +67,15 @@ def posts(request: HttpRequest) -> HttpResponse:
     except ValidationError as error:
         return _respond_refused(request, draft, error)
     return _respond_created(request, draft, made)
+
+
+@require_safe
+@personal_page
+def find_books(request: HttpRequest) -> HttpResponse:
+    """Return the books to choose from for a post (``?book_search=``), as a part of its form."""
+    words = request.GET.get("book_search", "")
+    shown = {"books": search(words, get_user_id(request), MAX_FOUND_BOOKS).books} if words.strip() else {}
+    return render(request, "social/_book_choices.html", shown)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -152,8 +166,12 @@ def _respond_too_often(request: HttpRequest, draft: Draft, seconds: int) -> Http
     return response
 
 
+def _choose_book_text() -> str:
+    return _("Choose one of these books, or “No book”.")
+
+
 def _render_form_again(request: HttpRequest, draft: Draft, error: str, status: int) -> HttpResponse:
-    """Render the form again with the input and the error."""
+    """Render the form again with the input, the error, and the books that the author looks for."""
     shown: dict[str, Any] = {
         "text": draft.text,
         "note": draft.note,
@@ -162,6 +180,9 @@ def _render_form_again(request: HttpRequest, draft: Draft, error: str, status: i
         "parent": draft.parent,
         "next_address": get_next_address(request, reverse(HOME)),
     }
+    if draft.book_search and draft.book is None:
+        books = search(draft.book_search, get_user_id(request), MAX_FOUND_BOOKS).books
+        shown |= {"book_search": draft.book_search, "books": books}
     template = "social/_composer.html" if is_partial(request) else "social/write.html"
     return render(request, template, shown, status=status)
 

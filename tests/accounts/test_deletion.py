@@ -31,6 +31,11 @@ from mirror.verify.runs import verify
 from shop.models import Order, OrderState, View
 from shop.services.carts import add_copies
 from social.models import Block, Follow, Like, Mention, Mute, Post
+from social.moderation.models import Action, Case, Kind, Reason
+from social.moderation.services.appeals import appeal_decision
+from social.moderation.services.decisions import Ruling, decide_case
+from social.moderation.services.reports import Reporter, report_target
+from social.moderation.targets import find_target
 from social.services.posts import create_post, edit_post
 from tests.support.accounts.factors import add_app, present_code
 from tests.support.accounts.mail import deliver_emails
@@ -89,6 +94,7 @@ class Life:
         self.product = make_product("A book")
         self._talk()
         self._buy()
+        self._report()
         services.mark_logins([(quill.pk, "client", ago(0)), (quill.pk, "client", ago(100))])
         expiry.expire_months(31)
         FailedLogins.objects.create(key="k", kind="name", name=NAME, count=1, allowed=5, ends_at=timezone.now())
@@ -120,6 +126,16 @@ class Life:
             self.quill, self.product, email=EMAIL, name=NAME, address="1 Feather Lane", state=OrderState.SENT
         )
         add_copies(self.digests[0], self.product.pk, 2)
+
+    def _report(self) -> None:
+        for target, reporter in ((self.quill, self.other), (self.other, self.quill)):
+            found = find_target(Kind.READER, str(target.pk), None)
+            assert found is not None
+            report_target(found, Reporter(reporter.pk), Reason.SPAM, f"Says {NAME}")
+        staff = User.objects.create_superuser("staff")
+        ruling = Ruling(Action.WARN, facts=f"Writes about {NAME}")
+        decision = decide_case(Case.objects.get(author=self.quill).pk, ruling, by=staff)
+        appeal_decision(decision, f"No, says {NAME}")
 
 
 @pytest.fixture
@@ -182,7 +198,8 @@ def remains(life: Life, redis: Redis, folder: Path) -> list[str]:
 
 def test_no_personal_data_of_a_deleted_user_remains(life: Life, redis: Redis, folder: Path, clock: Clock) -> None:
     found = " ".join(place.split(":")[0] for place in remains(life, redis, folder))
-    for part in ("accounts_user", "social_post", "shop_order", "shop_view", "shop_cart", "django_admin_log"):
+    parts = ("accounts_user", "social_post", "shop_order", "shop_view", "shop_cart", "django_admin_log")
+    for part in (*parts, "moderation_case", "moderation_report"):
         assert f"SQL {part}" in found
     assert "Redis" in found
     assert "file" in found

@@ -25,7 +25,7 @@ PATH = "/accounts/sessions/"
 
 @pytest.fixture(autouse=True)
 def warm_sessions() -> None:
-    rebuild(["session"])
+    rebuild(["session", "notification"])
 
 
 @pytest.fixture

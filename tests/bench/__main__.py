@@ -25,7 +25,7 @@ def main() -> int:
     """Run the benchmarks and print the table. Return 1 if a target is missed."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description="Every promise about speed as a ratio.")
     parts = "catalogue, tokens, accounts, fanout, timelines, shop_rush, shop_cart, drains, writes, hung"
-    parts += ", admin, visits, pages"
+    parts += ", admin, visits, conversation, pages"
     parser.add_argument("--only", default="", help=f"a part ({parts}), or a word of a name")
     parser.add_argument("--data", type=Path, default=GOODBOOKS, help="a folder in goodbooks format")
     parser.add_argument("--on", choices=["sqlite", "postgres"], help=argparse.SUPPRESS)
@@ -89,6 +89,7 @@ def _measure(on: str, only: str, data: Path) -> list[dict[str, object]]:
         accounts,
         admin,
         catalogue,
+        conversation,
         drains,
         fanout,
         hung,
@@ -102,7 +103,7 @@ def _measure(on: str, only: str, data: Path) -> list[dict[str, object]]:
 
     everything = [
         catalogue, tokens, accounts, fanout, timelines, shop_rush, shop_cart, drains, writes, hung,
-        admin, visits,
+        admin, visits, conversation,
     ]  # fmt: skip
     named = [part for part in everything if part.__name__.endswith(f".{only}")]
     parts, word = (named, "") if named else (everything, only)

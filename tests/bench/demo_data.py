@@ -5,6 +5,7 @@ import sys
 from django.core.management import call_command
 
 from accounts.models import User
+from demo.conversation import load_demo_conversation
 from demo.people import load_demo_people
 from demo.posts import load_demo_posts
 from demo.shelves import load_demo_shelves
@@ -20,6 +21,7 @@ def load_demo() -> User:
     call_command("demo_books", stdout=sys.stderr)
     load_demo_people()
     load_demo_posts()
+    load_demo_conversation()
     load_demo_shop()
     load_demo_shelves()
     ensure_sale()

@@ -9,6 +9,7 @@ from playwright.sync_api import Page, Route, expect
 from pytest_django.live_server_helper import LiveServer
 
 from accounts.models import User
+from mirror.upkeep.rebuild import rebuild
 from social.models import Post
 from social.services.posts import create_post
 from tests.browser.conftest import PHONE, Audit, OpenPage
@@ -174,3 +175,45 @@ def test_post_pages_are_accessible_and_fit(open_page: OpenPage, alice: User, aud
     for path in (one, f"{one}delete/", "/tags/emma/", "/mentions/", f"/books/{book.pk}/", f"/books/{book.pk}/posts/"):
         page.goto(path)
         assert audit(page) == [], path
+
+
+@pytest.mark.parametrize("options", [{}, {"java_script_enabled": False}])
+def test_a_book_is_attached_by_keyboard(open_page: OpenPage, alice: User, options: dict[str, Any]) -> None:
+    book = make_book("Northanger Abbey", authors="Jane Austen")
+    rebuild()
+    page = open_page(**options)
+    log_in(page, "alice", "/home/")
+    page.get_by_label("What are you reading?").fill("a castle!")
+    page.get_by_text("Attach a book").press("Enter")
+    search = page.get_by_label("Title, author or ISBN of the book")
+    if options:
+        search.fill("northanger")
+        search.press("Enter")
+    else:
+        search.press_sequentially("northan")
+    choice = page.get_by_role("radio", name="Northanger Abbey")
+    choice.press("Space")
+    expect(page.get_by_label("What are you reading?")).to_have_value("a castle!")
+    page.get_by_role("button", name="Post", exact=True).press("Enter")
+    expect(page.locator(".posts > li").first).to_contain_text("Northanger Abbey")
+    assert Post.objects.get().book_id == book.pk
+
+
+def test_a_name_with_a_blank_is_completed_by_keyboard(open_page: OpenPage, alice: User, audit: Audit) -> None:
+    User.objects.create_user("Bo Lindqvist")
+    User.objects.create_user("Bodo")
+    rebuild()
+    page = open_page()
+    log_in(page, "alice", "/home/")
+    text = page.get_by_label("What are you reading?")
+    text.press_sequentially("hello @Bo L")
+    expect(page.get_by_role("option")).to_have_text(["Bo Lindqvist"])
+    audit(page)
+    text.press("Enter")
+    expect(text).to_have_value("hello @Bo Lindqvist ")
+    text.press_sequentially("and @bo")
+    expect(page.get_by_role("option")).to_have_count(2)
+    text.press("Escape")
+    text.press("Enter")
+    text.press_sequentially("bye")
+    expect(text).to_have_value("hello @Bo Lindqvist and @bo\nbye")

@@ -261,7 +261,7 @@ def test_sql_returns_the_same_pages_while_redis_hangs(
 def test_a_login_costs_one_more_round_trip_and_no_sql(
     client: Client, shelf: list[Book], django_user_model: Any
 ) -> None:
-    rebuild(["session", "shelf_entry"])
+    rebuild(["session", "shelf_entry", "notification"])
     client.force_login(django_user_model.objects.create_user("alice"))
     response, seen = _get(client, "/books/?q=cats")
     assert (seen.round_trips, seen.sql) == (2, [])

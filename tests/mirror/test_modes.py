@@ -1,9 +1,10 @@
 """The mode of a mirror decides when its changes are drained; in every mode a reader sees their own writes."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import pytest
 from django.db import transaction
+from django.db.models import F
 from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory
 from pytest_django.fixtures import Settings
@@ -238,3 +239,43 @@ def test_setting_is_the_mode_of_mirrors_without_one(settings: Settings, redis: R
     create()
     assert sent == [("t'odd", ["a"])]
     assert not arrived(redis)
+
+
+def test_nobody_waits_for_a_mirror_that_is_left_to_the_relay(
+    redis: Redis, sent: SENT, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    choose(monkeypatch, "relay")
+    create()
+
+    def view() -> None:
+        Odd.objects.create(code="b")
+        check(not sql_only.wanted())
+
+    response = visit(view)
+    response.close()
+    assert COOKIE not in response.cookies
+    assert sent == []
+    assert not arrived(redis)
+    drains.drain_all()
+    assert arrived(redis)
+
+
+def test_a_sweep_computes_a_key_of_such_a_mirror_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    choose(monkeypatch, "relay")
+    create()
+    mirror, loads = registry.get("t'odd"), list[Sequence[str]]()
+    load = mirror.load
+
+    def load_during_writes(pks: Sequence[str]) -> Mapping[str, object]:
+        loads.append(pks)
+        found = load(pks)
+        if len(loads) < 3:
+            Odd.objects.update(code=F("code"))
+        return found
+
+    monkeypatch.setattr(mirror, "load", load_during_writes)
+    drains.drain_all(5.0)
+    assert loads == [["a"]]
+    drains.drain_all()
+    assert len(loads) == 3
+    assert not Change.objects.pending().filter(mirror="t'odd").exists()

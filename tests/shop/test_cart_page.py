@@ -29,7 +29,7 @@ HTMX = {"HX-Request": "true"}
 @pytest.fixture(autouse=True)
 def warm(warm_sessions: None) -> None:
     """Warm mirrors."""
-    rebuild(["session", "product", "book", "cart"])
+    rebuild(["session", "product", "book", "cart", "notification"])
 
 
 @pytest.fixture

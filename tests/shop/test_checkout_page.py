@@ -81,7 +81,7 @@ def test_the_page_shows_lines_total_and_the_effects_of_test_cards(desk: Client, 
 
 
 def test_the_page_is_read_from_redis(desk: Client, book: Product) -> None:
-    rebuild(["session", "user", "book", "product", "cart"])
+    rebuild(["session", "user", "book", "product", "cart", "notification"])
     carts.set_line(digest_in(desk), book.pk, 1)
     desk.get("/shop/checkout/")
     with record() as found:

@@ -23,11 +23,12 @@ pytestmark = pytest.mark.django_db
 
 REFUSED: Final = ("PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
 UNSAFE: Final = ("POST", "PUT", "PATCH", "DELETE")
-# Exempt from CSRF checks: two forms set a cookie for the appearance, and the provider signs the callback.
-WITHOUT_TOKEN: Final = {"set_theme", "set_language", "shop:callback"}
+# Exempt from CSRF checks: two forms set a cookie for the appearance, the provider signs the callback, and the site the
+# link that unsubscribes.
+WITHOUT_TOKEN: Final = {"set_theme", "set_language", "shop:callback", "notifications:unsubscribe"}
 # Actions that the admin never offers: counters are reset by an action, and the book of the world is one that the shop
-# sells, so it is withdrawn from sale.
-NEVER: Final = {("accounts.failedlogins", "delete"), ("catalog.book", "delete")}
+# sells, so it is withdrawn from sale. A decision about a case suspends a user.
+NEVER: Final = {("accounts.failedlogins", "delete"), ("catalog.book", "delete"), ("accounts.suspension", "add")}
 SAME_AS: Final = {"catalog.tagalias": "catalog.tag"}  # pages with the permissions of another model
 VERBS: Final = {"changelist": "view", "change": "view", "history": "view", "add": "add", "delete": "delete"}
 
@@ -74,7 +75,8 @@ def test_no_page_shows_secrets_of_other_users(world: MatrixWorld) -> None:
     assert wrong.text() == ""
     shown = {secret.text for secret in world.secrets()} - wrong.unseen
     # The owner reads these secrets, so the search for secrets works.
-    assert {"xqmail@", "xqdevice", "xqname", "xqreason", "xqwanted@", "2333313", "xq muted", "xq blocked"} <= shown
+    wanted = {"xqmail@", "xqdevice", "xqname", "xqreason", "xqwanted@", "2333313", "xq muted", "xq blocked"}
+    assert wanted | {"xqcopy", "xqfacts", "xqappeal", "xqdetails"} <= shown
 
 
 @pytest.mark.slow(30)

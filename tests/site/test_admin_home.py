@@ -41,6 +41,7 @@ HEADINGS: Final = {
     "view_payment": {"Payment problems"},
     "view_product": {"Low stock"},
     "view_book": {"Catalogue"},
+    "view_case": {"Moderation"},
     "view_user": {"New readers", "New readers by day, last 30 days"},
     "view_report": {"Active readers", "Logins"},
     "view_state": {"Mirrors", "Memory of Redis"},

@@ -5,6 +5,7 @@ import operator
 import re
 from collections import defaultdict
 from collections.abc import Iterable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,6 +13,7 @@ import pytest
 import yaml
 from django.conf import settings as site
 from django.test import Client
+from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 from pytest_django.fixtures import Settings
@@ -19,6 +21,7 @@ from pytest_django.fixtures import Settings
 from mirror.models import Change, State
 from mirror.upkeep import heartbeat
 from mirror.utils.counters import count, count_fallback
+from social.moderation.models import Case, Kind
 from tests.support import warm_mirrors
 from tests.support.servers import RedisServer
 
@@ -134,6 +137,14 @@ def test_each_alert_has_a_chapter_in_the_runbook() -> None:
     for rule in rules:
         assert rule["annotations"]["runbook"] == f"docs/runbook.md#{rule['alert'].lower()}"
         assert re.findall(r"^\*\*(.*?)\*\*", chapters[rule["alert"]], re.M) == ["Meaning.", "Look at.", "Do."]
+
+
+@pytest.mark.django_db
+def test_a_report_that_waits_makes_its_alert_true() -> None:
+    case = Case.objects.create(kind=Kind.HASHTAG, target="moss", opened_at=timezone.now() - timedelta(days=1))
+    assert "OldReports" not in find_true_alerts(scrape())
+    Case.objects.filter(pk=case.pk).update(opened_at=timezone.now() - timedelta(days=3))
+    assert "OldReports" in find_true_alerts(scrape())
 
 
 @pytest.mark.django_db(transaction=True)

@@ -72,7 +72,9 @@ def _measure(world: MatrixWorld) -> Iterator[tuple[str, dict[str, Cost]]]:
                 browser.ask("GET", address.path)
             with record() as seen:
                 response = browser.ask("GET", address.path)
-            if response.status_code == 200 and "text/html" in response.headers["Content-Type"]:
+            if response.status_code == 200 and response.headers["Content-Type"].startswith(
+                ("text/html", "application/atom+xml")
+            ):
                 costs[person] = (seen.round_trips, len(seen.sql))
         if costs:
             done.add(address.name)

@@ -76,10 +76,11 @@ class Town:
 
     def _arguments(self, pattern: URLPattern, viewer: User) -> list[dict[str, Any]]:
         names = set(pattern.pattern.regex.groupindex)
-        of_books = pattern.name == "book_posts"
+        of_books = pattern.name in ("book_posts", "book_feed")
         found: dict[str, list[Any]] = {
             "name": [self.other(viewer).username, "Carol", viewer.username],
             "hashtag": [TAG],
+            "shelf": ["read"],
             "pk": [self.book.pk] if of_books else [self.posts[self.other(viewer).pk].pk, self.posts[self.carol.pk].pk],
         }
         assert names <= found.keys(), f"{pattern} takes what this test does not know"

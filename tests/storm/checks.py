@@ -17,7 +17,7 @@ from mirror.models import Change
 from mirror.redis.clients import breaker, relay_client
 from mirror.visits import statuses as visits_statuses
 from shop.models import Order, OrderLine, OrderState, Payment, PaymentState, Product
-from social.models import Block, Follow, Post
+from social.models import Block, Follow, Like, Post
 from tests.storm.ledger import Cell, Ledger, Outcome
 from tests.storm.people import JSON, SESSIONS_PATH, Person
 from tests.storm.stack import Stack
@@ -83,6 +83,7 @@ class FinalCheck:
         for kind, rows, absent in tables:
             self._compare(kind, rows, absent)
         self._check_posts()
+        self._check_likes()
         self._check_logins()
         self._check_orders(stock)
         for person in self.people:
@@ -119,6 +120,14 @@ class FinalCheck:
         if len(missing) > excused:
             self.lost += len(missing) - excused
             self.ledger.add_violation(f"lost: {len(missing)} posts are missing, {excused} were deleted: {missing}")
+
+    def _check_likes(self) -> None:
+        """The likes of the posts that are left."""
+        posts = {*Post.objects.values_list("pk", flat=True)}
+        likes = {*Like.objects.values_list("user__username", "post_id")}
+        for cell in self.ledger.find_cells("like"):
+            if cell[2] in posts:
+                self._judge(cell, cell[1:] in likes, self.ledger.find_allowed(cell, False))
 
     def _check_logins(self) -> None:
         """Count each acknowledged login once. Registrations are logins as well."""

@@ -23,6 +23,7 @@ LOGIN_PATH, SESSIONS_PATH = "/accounts/login/", "/accounts/sessions/"
 PAUSE_SECONDS = (0.3, 1.1)
 MAX_SESSIONS = 3  # beside the first, which is never logged out
 REFUSED_SHARE = 0.1  # of posts and cart lines, which the site must refuse
+REPLY_SHARE = 0.3  # of posts
 LOGOUT_SHARE = 0.2  # of what people do while something is away, because a lost logout is the worst that a fault can do
 TOO_LONG, TOO_MANY = 5000, 1000  # characters, copies
 TAGS = ("storm-one", "storm-two", "storm-three")
@@ -68,9 +69,12 @@ class Ended:
 
 @dataclass
 class Memory:
-    """What a person remembers. posts: the ids of own posts. cart: products that may be in the cart."""
+    """What a person remembers. posts: the ids of own posts. seen: ids of other posts. cart: products that may be in the
+    cart.
+    """
 
     posts: list[int] = field(default_factory=list)
+    seen: list[int] = field(default_factory=list)
     gone: dict[int, float] = field(default_factory=dict)  # deleted posts, with the time
     cart: set[int] = field(default_factory=set)
     number: int = 0
@@ -93,7 +97,8 @@ class Person(threading.Thread):
         """Act until the event `end` is set."""
         acts: list[tuple[Callable[[], None], int]] = [
             (self.view_page, 7), (self.search, 2), (self.view_book, 3), (self.tag, 2), (self.shelve, 2),
-            (self.rate, 2), (self.follow, 2), (self.block, 1), (self.post, 3), (self.delete, 1), (self.fill_cart, 3),
+            (self.rate, 2), (self.follow, 2), (self.block, 1), (self.post, 3), (self.like, 2), (self.delete, 1),
+            (self.fill_cart, 3),
             (self.buy, 2), (self.log_in, 2), (self.log_out, 2), (self.register_newcomer, 1),
             (self.probe_ended_session, 3), (self.probe_gone_post, 3),
         ]  # fmt: skip
@@ -279,8 +284,19 @@ class Person(threading.Thread):
         text = f"{self.name} writes number {self.memory.number}"
         if self.random.random() < REFUSED_SHARE:
             text += "!" * TOO_LONG
-        if answer := self.write(("post", text), True, "/posts/", {"text": text}):
+        fields: dict[str, object] = {"text": text}
+        if self.memory.seen and self.random.random() < REPLY_SHARE:
+            fields["parent"] = self.random.choice(self.memory.seen)
+        if answer := self.write(("post", text), True, "/posts/", fields):
             self.memory.posts.append(int(answer.json["id"]))
+
+    def like(self) -> None:
+        """Like one of the newest posts, or take the like back."""
+        page = self.ask(self.pick_visit(), "/global/", accept=JSON).json
+        self.memory.seen = [post["id"] for post in page["results"]]
+        if self.memory.seen:
+            pk, is_on = self.random.choice(self.memory.seen), self.random.random() < 0.7
+            self.write(("like", self.name, pk), is_on, f"/posts/{pk}/{'like' if is_on else 'unlike'}/", {})
 
     def delete(self) -> None:
         if not self.memory.posts:

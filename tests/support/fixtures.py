@@ -44,6 +44,8 @@ from tests.support.timings import Timings
 # So that each request asks Redis whether a stored page is current. Its own test uses the true value.
 RECHECK_SECONDS = middleware.RECHECK_SECONDS
 middleware.RECHECK_SECONDS = 0.0  # type: ignore[misc]
+# So that the second visit of a page has the reads of the first.
+readers.PLAN_SECONDS = 0.0  # type: ignore[misc]
 DATABASE_FIXTURES = {"db", "transactional_db", "live_server", "environment"}
 
 

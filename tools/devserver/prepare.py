@@ -31,6 +31,7 @@ def prepare_site(*, demo: bool) -> None:
 
 def _load_demo(folder: str) -> None:
     # Imported late, because models exist only after ``django.setup``.
+    from demo.conversation import load_demo_conversation
     from demo.people import load_demo_logins, load_demo_people
     from demo.posts import load_demo_posts
     from demo.shelves import load_demo_shelves
@@ -41,6 +42,7 @@ def _load_demo(folder: str) -> None:
     _load_once("logins", lambda: load_demo_logins(logins.ROLES_BY_LOGIN))
     # Posts and orders are about the books, and by the people.
     _load_once("posts", load_demo_posts)
+    _load_once("conversation", load_demo_conversation)
     _load_shop_once(folder)
     _load_once("shelves", load_demo_shelves)
     _refresh_shop()

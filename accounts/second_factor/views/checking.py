@@ -18,6 +18,7 @@ from accounts.lockout import known
 from accounts.models import User
 from accounts.second_factor import entering, factors, passkeys, pending, recent
 from accounts.second_factor.forms import FactorForm, ProofForm
+from accounts.views.answers import render_suspended
 from accounts.views.limits import FormLimit, LimitedFormMixin
 from accounts.views.passwords import make_password_limit
 from common.web import get_next_address, personal_page, redirect_to, redirect_to_view
@@ -86,6 +87,8 @@ class LoginFactor(FactorView):
             if kept is None:
                 messages.error(self.request, entering.get_expired_message())
                 return redirect_to_view("accounts:login")
+            if not kept.is_active:
+                return render_suspended(self.request, kept)
             self.owner = kept
             messages.success(self.request, entering.get_kept_message(kept))
         entering.log_in(self.request, self.owner, with_factor=True)

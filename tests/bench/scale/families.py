@@ -59,6 +59,9 @@ session:<digest> | sessions
 sessions:<user_id> | active | 1
 limit:<name>:<digest> | active
 tries:{login}:<digest> | 1000 || limit:<name>:<digest>
+notification:<pk> | posts || post:<post_id>
+uid:{<user_id>}:notifications | readers | 20 | uid:{<user_id>}:posts
+uid:{<user_id>}:unread | active | 5 | uid:{<user_id>}:following
 book:<book_id> | books
 {tag}:<name> | tags | tagged books
 books:popular | 1 | books

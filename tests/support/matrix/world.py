@@ -13,7 +13,9 @@ from django.utils import timezone
 from accounts.audit.log import Kind, record_event
 from accounts.lockout.models import FailedLogins
 from accounts.mail import addresses
-from accounts.models import EmailChange, Session, User
+from accounts.models import EmailChange, Session, Suspension, User
+from accounts.notifications.emails.unsubscribing import Subscription, make_link
+from accounts.notifications.models import Notification, Way
 from accounts.passwords import services as passwords
 from accounts.sessions.rows import hash_token
 from catalog.models import Author, Tag, TagAlias
@@ -21,9 +23,15 @@ from catalog.shelves.models import Shelf
 from catalog.shelves.services import put_on_shelf
 from config.roles import make_roles
 from mirror.models import Change, State
-from shop.models import Cart, FakeCharge, Order, Payment, PaymentState, Product, View
+from shop.models import Cart, FakeCharge, Order, Payment, PaymentState, Product, StockAlert, View
 from shop.services import carts
 from social.models import Block, Mute, Post, Pulled
+from social.moderation.models import Action, Appeal, Case, Reason
+from social.moderation.models import Kind as TargetKind
+from social.moderation.services.appeals import appeal_decision
+from social.moderation.services.decisions import Ruling, decide_case
+from social.moderation.services.reports import Reporter, report_target
+from social.moderation.targets import find_target
 from tests.support.matrix.browser import Browser
 from tests.support.names.world import World
 from tests.support.shop.make import make_order, make_product
@@ -58,6 +66,7 @@ class MatrixWorld:
         self.shown = world.post
         self.tag = "ruby"
         self._make_rows(world)
+        self._make_case()
 
     def _make_account(self) -> None:
         self.owner.email = "xqmail@example.org"
@@ -91,9 +100,28 @@ class MatrixWorld:
         FakeCharge.objects.create(key="charge", amount=1, succeeds=True)
         Pulled.objects.create(user=reader)
         put_on_shelf(reader.pk, world.other_book.pk, Shelf.READ, timezone.localdate())
+        StockAlert.objects.create(user=reader, product=Product.objects.order_by("pk")[0])
+        self.notification = Notification.objects.create(
+            user=reader, kind="like", key="0", target=self.hidden.pk, last_at=timezone.now()
+        )
         TagAlias.objects.create(name="red", tag=Tag.objects.order_by("pk")[0])
         State.objects.get_or_create(mirror="user")
         Change.objects.create(mirror="user", source="", key=str(reader.pk))
+
+    def _make_case(self) -> None:
+        """Let the owner report a post, and suffer a decision about another one."""
+        target = find_target(TargetKind.POST, str(self.shown.pk), self.other.pk)
+        assert target is not None
+        reporter = Reporter(self.other.pk)
+        mine = report_target(target._replace(text="xqcopy"), reporter, Reason.HATE, "xqaccusation")
+        ruling = Ruling(Action.WARN, facts="xqfacts")
+        self.decision = decide_case(mine.case_id, ruling, by=self.staff)
+        self.appeal = appeal_decision(self.decision, "xqappeal")
+        target = find_target(TargetKind.READER, str(self.other.pk), self.owner.pk)
+        assert target is not None
+        self.report = report_target(target, Reporter(self.owner.pk), Reason.SPAM, "xqdetails")
+        suspended = User.objects.create_user("suspended", is_active=False)
+        Suspension.objects.create(user=suspended, began_at=timezone.now(), ends_at=_in_an_hour())
 
     def secrets(self) -> list[Secret]:
         """Return the private texts; each occurs nowhere else."""
@@ -112,6 +140,7 @@ class MatrixWorld:
             Secret("xqpayment", "shop.payment"),
             *(Secret(text) for text in ("2333313", "23333.13", "23,333.13")),  # the total of the cart
             Secret("xqhidden", "social.post"),
+            *(Secret(text, "moderation.case") for text in ("xqcopy", "xqfacts", "xqappeal", "xqdetails")),
             Secret(self.muted.username, "accounts.user", ("/people/", *pages)),
             Secret(self.blocked.username, "accounts.user", ("/people/", *pages)),
         ]
@@ -127,11 +156,20 @@ class MatrixWorld:
             "catalog pk": (1,),
             "author pk": (author,),
             "shelves shelf": ("read",),
+            "notifications:open pk": (self.notification.pk,),
+            "notifications:unsubscribe token": (make_link(Subscription(self.owner.pk, Way.EMAIL)).split("/")[-2],),
             "loginlog pk": (self.owner.pk,),
             "django.contrib.sitemaps.views.sitemap section": ("books",),
             "social:book_posts pk": (1,),
+            "social:book_feed pk": (1,),
             "social:author_posts pk": (author,),
+            "social:author_feed pk": (author,),
+            "social shelf": ("read",),
             "shop pk": (self.order.pk,),
+            "moderation:report kind": ("post",),
+            "moderation:report target": (Post.objects.filter(user=self.other)[0].pk,),
+            "moderation:report_status key": (self.report.key,),
+            "moderation:decision key": (self.decision.key,),
             "social pk": (self.hidden.pk, self.shown.pk),
             "reviews pk": (2,),
             "social name": (self.owner.username,),
@@ -157,6 +195,8 @@ class MatrixWorld:
             Cart: Cart.objects.get(pk=self.digest),
             EmailChange: EmailChange.objects.get(user=self.owner),
             Mute: Mute.objects.get(user=self.owner),
+            Case: self.report.case,
+            Appeal: self.appeal,
             Block: Block.objects.get(blocker=self.owner),
         }
         found = rows.get(model) or model._default_manager.first()

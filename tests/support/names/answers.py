@@ -40,9 +40,13 @@ class _Visit:
             "reviews pk": "2",
             "social pk": str(world.post.pk),
             "social:book_posts pk": "1",
+            "social:book_feed pk": "1",
             "author pk": author,
             "social:author_posts pk": author,
+            "social:author_feed pk": author,
             "section": "books",
+            "kind": "post",
+            "target": str(world.post.pk),
         }
         self.alice, self.reader, self.stranger = Client(), Client(), Client()
         self.alice.force_login(world.staff)
@@ -108,6 +112,7 @@ class _Visit:
         self._post(self.stranger, f"/posts/{self.world.post.pk}/delete/", {})
         self._post(self.reader, f"/posts/{self.world.post.pk}/delete/", {})
         self._post(self.alice, f"/shop/orders/{self.world.open.pk}/cancel/", {})
+        self._post(self.alice, f"/report/reader/{self.world.readers[1].pk}/", {"reason": "spam"})
 
     def _provoke_errors(self) -> None:
         """Provoke responses with status 400, 403, 404, 409 and 429."""
@@ -115,6 +120,7 @@ class _Visit:
             self._get(self.alice, url)
         self._post(self.alice, "/shop/cart/", {"product": "1", "quantity": "x"})
         self._post(self.alice, "/posts/", {"text": ""})
+        self._post(self.alice, f"/report/reader/{self.world.readers[1].pk}/", {})
         self._post(self.alice, "/books/1/review/", {"text": ""})
         self._get(self.reader, "/loginlog/report/")
         self._record("POST", Client(enforce_csrf_checks=True).post("/shop/cart/", headers=JSON))

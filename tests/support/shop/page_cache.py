@@ -20,6 +20,7 @@ from tests.support.warm_mirrors import rebuild
 
 MIRRORS = [
     "cart",
+    "notification",
     "user",
     "session",
     "book",

@@ -13,6 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory, override_settings
 
 from accounts.models import User
+from accounts.notifications.models import Notification
 from catalog.shelves.models import ShelfEntry
 from mirror import registry, tasks
 from mirror.middleware import ReadYourWrites
@@ -29,7 +30,9 @@ from social.timelines.pages import PostPage
 WINDOW, PAGE, FEW = 5, 3, 2
 WINDOWS = ("timeline", "global", "book_posts", "mentions", "hashtag")
 MIRRORS = ("post", "rated_post", "review", "ranked_review", "follow", "like", "shun", *WINDOWS)
-EMPTIED = (ShelfEntry, Review, Like, Mention, Hashtag, Post, Follow, Block, Mute, Pulled, Change)
+EMPTIED = (
+    Notification, ShelfEntry, Review, Like, Mention, Hashtag, Post, Follow, Block, Mute, Pulled, Change,
+)  # fmt: skip
 Page = Callable[[int | None], PostPage]
 TIMELINE: TimelineMirror = registry.get("timeline")  # type: ignore[assignment]
 

@@ -1,0 +1,1 @@
+"""Emails with notifications, and the links that end them."""

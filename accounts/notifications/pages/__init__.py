@@ -1,0 +1,1 @@
+"""The pages of notifications, and the number in the header of all pages."""

@@ -1,0 +1,39 @@
+// Suggestions below a field, in a listbox for the arrow keys (the ARIA combobox pattern). htmx fills the list.
+const attachListbox = (input, list, { first = -1 } = {}) => {
+  let active = -1;
+  const options = () => [...list.querySelectorAll("[role=option]")];
+  const mark = (number) => {
+    active = number;
+    options().forEach((option, n) => option.setAttribute("aria-selected", n === active));
+    const chosen = options()[active];
+    if (chosen) input.setAttribute("aria-activedescendant", chosen.id);
+    else input.removeAttribute("aria-activedescendant");
+    chosen?.scrollIntoView({ block: "nearest" });
+  };
+  const show = (isOpen) => {
+    list.hidden = !isOpen;
+    mark(isOpen ? first : -1);
+    if (input.role === "combobox") input.setAttribute("aria-expanded", isOpen);
+  };
+  const move = (step) => {
+    const { length } = options();
+    if (list.hidden && length) show(true);
+    if (length) mark(active < 0 && step < 0 ? length - 1 : active + step === length ? -1 : active + step);
+  };
+  list.addEventListener("htmx:afterSwap", () => show(options().length > 0 && document.activeElement === input));
+  // Ignore failed suggestions, because the form works without them.
+  const stay = (event) => (event.target === input || event.target === list) && event.stopPropagation();
+  document.addEventListener("htmx:responseError", stay, true);
+  document.addEventListener("htmx:sendError", stay, true);
+  input.addEventListener("keydown", (event) => {
+    const chosen = options()[active];
+    if (event.isComposing || (first >= 0 && list.hidden)) return;
+    if (event.key === "ArrowDown") move(1);
+    else if (event.key === "ArrowUp") move(-1);
+    else if (event.key === "Escape" && !list.hidden) show(false);
+    else if (event.key === "Enter" && chosen) chosen.click();
+    else return;
+    event.preventDefault();
+  });
+  return { show };
+};

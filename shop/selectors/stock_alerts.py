@@ -1,0 +1,25 @@
+"""Read stock alerts from SQL, for their reader only."""
+
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from shop.models import StockAlert
+
+MAX_LISTED: Final = 200
+
+
+class AlertLine(NamedTuple):
+    """A book that a reader waits for."""
+
+    product_id: int
+    title: str
+    created_at: datetime
+
+
+def list_alerts(user_id: int) -> list[AlertLine]:
+    """Return the books that a reader still waits for, the latest first."""
+    rows = StockAlert.objects.filter(user_id=user_id, back_at=None).order_by("-created_at", "-pk")
+    return [
+        AlertLine._make(row)
+        for row in rows.values_list("product_id", "product__book__title", "created_at")[:MAX_LISTED]
+    ]

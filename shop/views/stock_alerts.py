@@ -1,0 +1,47 @@
+"""The books that a reader waits for, and the forms that add and remove them."""
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods
+
+from common.ids import parse_id
+from common.paths import make_path
+from common.web import get_next_address, get_user_id, json_error, json_response, personal_page, redirect_to, wants_json
+from shop.selectors.stock_alerts import list_alerts
+from shop.services import stock_alerts
+from shop.services.errors import Refused
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@personal_page
+def alerts(request: HttpRequest) -> HttpResponse:
+    """List the books that the reader waits for. POST adds or removes a product (``add`` or ``remove``)."""
+    if request.method == "POST":
+        return _change(request)
+    found = list_alerts(get_user_id(request))
+    if wants_json(request):
+        results = [{"product": each.product_id, "title": each.title, "since": each.created_at} for each in found]
+        return json_response({"results": results})
+    return render(request, "shop/alerts.html", {"alerts": found})
+
+
+def _change(request: HttpRequest) -> HttpResponse:
+    user_id, target = get_user_id(request), get_next_address(request, make_path("shop:alerts"))
+    product_id = parse_id(request.POST.get("add", ""))
+    try:
+        if product_id is None:
+            stock_alerts.remove_alert(user_id, parse_id(request.POST.get("remove", "")) or 0)
+        else:
+            stock_alerts.add_alert(user_id, product_id)
+    except Refused as refusal:
+        if wants_json(request):
+            return json_error(str(refusal), 409)
+        messages.error(request, str(refusal))
+        return redirect_to(target)
+    if wants_json(request):
+        return json_response({"waits": product_id is not None})
+    if product_id is not None:
+        messages.success(request, _("We will tell you when this book is back in stock."))
+    return redirect_to(target)

@@ -1,0 +1,15 @@
+"""Application configuration."""
+
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+
+class ModerationConfig(AppConfig):
+    name = "social.moderation"
+    label = "moderation"
+    verbose_name = _("moderation")
+
+    def ready(self) -> None:
+        from social.moderation import personal
+
+        personal.register_parts()

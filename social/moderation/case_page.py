@@ -1,0 +1,131 @@
+"""What staff see of a case: the content as it is now, its thread, the reports, and the history of both sides."""
+
+from typing import Final, NamedTuple
+
+from django.db.models import QuerySet
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from catalog.models import Tag
+from common.paths import make_path
+from social.models import Post
+from social.moderation.models import Action, Appeal, Case, Decision, Kind, Report
+from social.moderation.selectors import ReporterHistory, read_reporter_histories
+
+MAX_REPORTS: Final = 50
+MAX_ABOVE: Final = 5  # posts above the reported one, and replies to it
+MAX_POSTS: Final = 10  # newest posts of a reader, or with a hashtag
+MAX_HISTORY: Final = 20
+
+
+class ShownPost(NamedTuple):
+    """A post, and whether it is the reported one."""
+
+    post: Post
+    is_reported: bool = False
+
+    @property
+    def path(self) -> str:
+        """Return the path of the page with which staff hide or delete the post."""
+        return reverse("admin:social_post_change", args=[self.post.pk])
+
+    @property
+    def report_path(self) -> str:
+        """Return the path of the form with which staff open a case about the post."""
+        return make_path("moderation:report", Kind.POST.value, self.post.pk)
+
+
+class ShownReport(NamedTuple):
+    """A report, and what became of the reporter's other reports."""
+
+    report: Report
+    history: ReporterHistory
+
+
+class CasePage:
+    """The values of the template of a case. posts: the reported post in its thread, or the newest posts of the target.
+
+    is_missing: the reported post does not exist any more.
+    """
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+        self.posts = _find_posts(case)
+        self.is_missing = case.kind == Kind.POST and not any(shown.is_reported for shown in self.posts)
+        self.reports = _find_reports(case)
+        self.decisions = list(case.decisions.select_related("staff").order_by("-pk"))
+        self.appeals = list(Appeal.objects.filter(decision__case=case).order_by("-pk"))
+        self.history = _find_history(case)
+
+    @property
+    def title(self) -> str:
+        """Return what was reported."""
+        return describe_target(self.case)
+
+    @property
+    def tag_path(self) -> str:
+        """Return the path of the tag's page in the admin, or ""."""
+        tag = Tag.objects.filter(name=self.case.target).first() if self.case.kind == Kind.TAG else None
+        return reverse("admin:catalog_tag_change", args=[tag.pk]) if tag else ""
+
+
+def describe_target(case: Case) -> str:
+    """Return what was reported, for staff."""
+    match case.kind:
+        case Kind.POST:
+            name = case.author.username if case.author else "–"
+            return _("Post by %(name)s") % {"name": name}
+        case Kind.READER:
+            return case.author.username if case.author else "–"
+        case Kind.HASHTAG:
+            return f"#{case.target}"
+    return case.target
+
+
+def _find_posts(case: Case) -> list[ShownPost]:
+    posts = Post.objects.select_related("user")
+    match case.kind:
+        case Kind.POST:
+            return _find_thread(int(case.target))
+        case Kind.READER:
+            found = posts.filter(user=case.author_id) if case.author_id else posts.none()
+        case Kind.HASHTAG:
+            found = posts.filter(hashtags__name=case.target)
+        case _:
+            return []
+    return [ShownPost(post) for post in found.order_by("-pk")[:MAX_POSTS]]
+
+
+def _find_thread(post_id: int) -> list[ShownPost]:
+    """Return the reported post, hidden or not, between the nearest posts above it and its first replies."""
+    posts = Post.objects.select_related("user")
+    # From SQL and not as readers see it: staff decide about hidden posts, and those of suspended authors, as well.
+    post = posts.filter(pk=post_id).first()
+    above = post.ancestors.split()[-MAX_ABOVE:] if post else []
+    replies = posts.filter(parent_id=post_id).order_by("pk")[:MAX_ABOVE]
+    return [
+        *(ShownPost(one) for one in posts.filter(pk__in=above).order_by("pk")),
+        *([ShownPost(post, is_reported=True)] if post else []),
+        *(ShownPost(one) for one in replies),
+    ]
+
+
+def _find_reports(case: Case) -> list[ShownReport]:
+    reports = list(case.reports.select_related("reporter").order_by("pk")[:MAX_REPORTS])
+    histories = read_reporter_histories({report.reporter_id for report in reports if report.reporter_id})
+    return [ShownReport(report, histories.get(report.reporter_id or 0, ReporterHistory())) for report in reports]
+
+
+def _find_history(case: Case) -> QuerySet[Decision]:
+    """Return the newest decisions about the same author, or about the same tag or hashtag, in other cases."""
+    others = Decision.objects.exclude(case=case).select_related("case", "staff").order_by("-pk")
+    if case.author_id:
+        return others.filter(case__author=case.author_id)[:MAX_HISTORY]
+    return others.filter(case__kind=case.kind, case__target=case.target)[:MAX_HISTORY]
+
+
+def count_sanctions(case: Case) -> int:
+    """Return how many decisions about the author were not dismissals, and were not reversed."""
+    if not case.author_id:
+        return 0
+    return Decision.objects.filter(case__author=case.author_id, reversed_at=None).exclude(action=Action.DISMISS).count()

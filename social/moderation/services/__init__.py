@@ -1,0 +1,1 @@
+"""Services that write: reports, decisions and appeals."""

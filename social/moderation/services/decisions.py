@@ -1,0 +1,159 @@
+"""Decisions about cases: what staff may decide, what a decision does, and how it is reversed."""
+
+from contextlib import suppress
+from datetime import timedelta
+from typing import NamedTuple
+
+from django.db import IntegrityError, transaction
+from django.utils.translation import get_language
+
+from accounts.admin_tools import is_guarded_from
+from accounts.deletion import cancel_deletion, request_deletion
+from accounts.models import User
+from accounts.suspension import AccountInactive, lift_suspension, suspend_user
+from catalog.models import Tag
+from common import clock
+from common.database import repeat_after_conflict
+from common.paths import make_path
+from social.models import Post
+from social.moderation.emails import queue_email
+from social.moderation.models import Action, Basis, Case, Decision, Kind
+from social.moderation.services.errors import AccountAlreadyInactive, AlreadyDecided, NotAllowed, TargetMissing
+from social.services import posts
+
+
+class Ruling(NamedTuple):
+    """What a member of staff decides. days: of a suspension. hides_post: also hide the post of a warned author."""
+
+    action: Action
+    basis: Basis = Basis.TERMS
+    rule: str = ""
+    facts: str = ""
+    days: int = 0
+    hides_post: bool = False
+
+
+def list_actions(case: Case, staff: User) -> list[Action]:
+    """Return what this member of staff may decide. Nobody decides about themselves."""
+    if case.author_id == staff.pk:
+        return []
+    found = [Action.DISMISS]
+    match case.kind:
+        case Kind.POST:
+            found += [Action.HIDE] if staff.has_perm("social.change_post") else []
+            found += [Action.DELETE] if staff.has_perm("social.delete_post") else []
+        case Kind.TAG:
+            found += [Action.HIDE] if staff.has_perm("catalog.change_tag") else []
+    # Nothing about staff is changed by anyone who could not change that member.
+    if case.author is not None and not is_guarded_from(case.author, staff):
+        found.append(Action.WARN)
+        found += [Action.SUSPEND] if staff.has_perm("accounts.add_suspension") else []
+        found += [Action.CLOSE_ACCOUNT] if staff.has_perm("accounts.delete_user") else []
+    return found
+
+
+@repeat_after_conflict
+def decide_case(case_id: int, ruling: Ruling, *, by: User) -> Decision:
+    """Decide a case, carry the decision out, and send the reasons to the author and the result to the reporters.
+
+    Raises a subclass of Refused.
+    """
+    with transaction.atomic():
+        case = Case.objects.select_for_update().filter(pk=case_id, closed_at=None).first()
+        # Locked: of two decisions at the same time, the second one finds the case closed.
+        if case is None:
+            raise AlreadyDecided
+        if ruling.action not in list_actions(case, by):
+            raise NotAllowed
+        made = Decision(
+            case=case,
+            staff=by,
+            action=ruling.action,
+            basis=ruling.basis,
+            rule=ruling.rule,
+            facts=ruling.facts,
+            hides_post=ruling.hides_post and case.kind == Kind.POST and Action.HIDE in list_actions(case, by),
+        )
+        if ruling.action == Action.SUSPEND:
+            made.ends_at = clock.now() + timedelta(days=ruling.days)
+        made.save()
+        _carry_out(made, by)
+        # After the effects: while one of them is refused, the case stays open.
+        case.closed_at = clock.now()
+        case.save(update_fields=["closed_at"])
+        _queue_emails(made)
+    return made
+
+
+def make_notice_path(decision: Decision) -> str:
+    """Return the path of the page with the reasons of a decision."""
+    return make_path("moderation:decision", decision.key)
+
+
+def _carry_out(decision: Decision, by: User) -> None:
+    case = decision.case
+    if decision.action == Action.HIDE and case.kind == Kind.TAG:
+        _set_tag_hidden(case.target, is_hidden=True)
+    elif decision.action == Action.HIDE or decision.hides_post:
+        _hide_post(int(case.target))
+    match decision.action:
+        case Action.DELETE:
+            assert by.pk is not None
+            if not posts.delete_post(int(case.target), by=by.pk):
+                raise TargetMissing
+        case Action.SUSPEND:
+            assert case.author_id is not None
+            assert decision.ends_at is not None
+            try:
+                suspend_user(case.author_id, decision.ends_at, notice=make_notice_path(decision))
+            except AccountInactive as error:
+                raise AccountAlreadyInactive from error
+        case Action.CLOSE_ACCOUNT:
+            assert case.author is not None
+            # With the grace period, in which an appeal may still keep the account.
+            request_deletion(case.author, by_staff=True)
+
+
+def _hide_post(post_id: int) -> None:
+    # A post that is hidden already stays so.
+    if not posts.hide_post(post_id) and not Post.objects.filter(pk=post_id).exists():
+        raise TargetMissing
+
+
+def _set_tag_hidden(name: str, *, is_hidden: bool) -> None:
+    # Saved, not updated by a query: only signals of saved rows send a hint.
+    tag = Tag.objects.select_for_update().filter(name=name).first()
+    if tag is not None and tag.hidden != is_hidden:
+        tag.hidden = is_hidden
+        tag.save(update_fields=["hidden"])
+
+
+def _queue_emails(decision: Decision) -> None:
+    if decision.action != Action.DISMISS and decision.case.author_id is not None:
+        queue_email("decision", decision.pk, get_language() or "")
+    for pk, language in decision.case.reports.values_list("pk", "language"):
+        queue_email("result", pk, language)
+
+
+def reverse_decision(decision: Decision) -> None:
+    """Undo the effects of a decision, as far as that is possible: a deleted post is lost. Needs a transaction."""
+    case = decision.case
+    if decision.action == Action.HIDE and case.kind == Kind.TAG:
+        _set_tag_hidden(case.target, is_hidden=False)
+    elif decision.action == Action.HIDE or decision.hides_post:
+        posts.unhide_post(int(case.target))
+    if decision.action == Action.SUSPEND and case.author_id is not None:
+        # Not a later suspension, which has other reasons.
+        lift_suspension(case.author_id, notice=make_notice_path(decision))
+    if decision.action == Action.CLOSE_ACCOUNT and case.author is not None:
+        cancel_deletion(case.author)
+    decision.reversed_at = clock.now()
+    decision.save(update_fields=["reversed_at"])
+
+
+def reopen_case(case: Case) -> None:
+    """Open a case again for a new decision, unless a newer one of its target is open."""
+    # The constraint allows one open case of a target. It has the new reports as well.
+    with suppress(IntegrityError), transaction.atomic():
+        case.closed_at = None
+        case.save(update_fields=["closed_at"])

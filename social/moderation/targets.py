@@ -1,0 +1,79 @@
+"""What may be reported: posts, readers, hashtags and tags, as a visitor sees them."""
+
+from typing import NamedTuple
+from urllib.parse import urlencode
+
+from django.db.models import Q
+from django.utils.translation import gettext as _
+
+from catalog.models import Tag
+from catalog.names import normalise
+from catalog.query import Tag as QueryTag
+from catalog.query import format_query
+from common.ids import parse_id
+from common.paths import make_path
+from mirror.conf import setting
+from social.content.tokens import fold_hashtag
+from social.moderation.models import Kind
+from social.relations.profiles import get_profile
+from social.selectors import get_post, get_posts_tagged
+
+
+class Target(NamedTuple):
+    """Something that may be reported. key: its id or name. text: the copy that a report keeps. author: a user's id."""
+
+    kind: Kind
+    key: str
+    title: str
+    text: str
+    author: int | None
+    url: str
+
+
+def find_target(kind: str, key: str, viewer: int | None) -> Target | None:
+    """Return a target that the viewer sees, or None."""
+    match kind:
+        case Kind.POST:
+            return _find_post(parse_id(key), viewer)
+        case Kind.READER:
+            return _find_reader(parse_id(key), viewer)
+        case Kind.HASHTAG:
+            return _find_hashtag(key)
+        case Kind.TAG:
+            return _find_tag(key)
+    return None
+
+
+def _find_post(pk: int | None, viewer: int | None) -> Target | None:
+    post = get_post(pk, viewer) if pk else None
+    if post is None:
+        return None
+    text = f"{post['note']}\n{post['text']}" if post["note"] else post["text"]
+    title = _("Post by %(name)s") % {"name": post["user"]["name"]}
+    return Target(Kind.POST, str(pk), title, text, post["user"]["id"], make_path("social:post", post["id"]))
+
+
+def _find_reader(pk: int | None, viewer: int | None) -> Target | None:
+    # Also a reader whom the viewer has blocked.
+    profile = get_profile(pk, viewer) if pk else None
+    if profile is None:
+        return None
+    return Target(Kind.READER, str(profile.id), profile.name, profile.name, profile.id, profile.url)
+
+
+def _find_hashtag(written: str) -> Target | None:
+    name = fold_hashtag(written)
+    # A hashtag without visible posts would open a case about nothing.
+    if name is None or not get_posts_tagged(name, None).posts:
+        return None
+    return Target(Kind.HASHTAG, name, f"#{name}", f"#{name}", None, make_path("social:hashtag", name))
+
+
+def _find_tag(written: str) -> Target | None:
+    tags = Tag.objects.using(setting("DATABASE"))
+    name = normalise(written)
+    tag = tags.filter(Q(name=name) | Q(aliases__name=name), hidden=False).first()
+    if tag is None:
+        return None
+    query = urlencode({"q": format_query(QueryTag(tag.name))})
+    return Target(Kind.TAG, tag.name, tag.name, tag.name, None, f"{make_path('catalog:list')}?{query}")

@@ -1,0 +1,1 @@
+"""Views: the form of a report, and the pages that answer it."""

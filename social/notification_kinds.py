@@ -1,0 +1,45 @@
+"""The kinds of notifications of this application, and what their pages show."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from django.utils.text import Truncator
+from django.utils.translation import gettext_lazy as _
+
+from accounts.mirrors import users
+from accounts.names import make_public_path
+from accounts.notifications.kinds import Detail, Kind, register, register_hidden
+from common.paths import make_path
+from social.relations.blocks import find_blocked_and_muted
+from social.timelines.pages import read_records
+
+QUOTE_CHARACTERS: Final = 140
+
+
+def register_kinds() -> None:
+    """Register the kinds, and hide blocked and muted readers."""
+    # Asked again when the page is shown: a block may be younger than the notification's last drain.
+    register_hidden(find_blocked_and_muted)
+    register(Kind("mention", _("Someone mentions you"), _("%(people)s mentioned you."), _find_posts))
+    register(Kind("reply", _("Someone replies to your post"), _("%(people)s replied to your post."), _find_posts))
+    register(Kind("like", _("Someone likes your post"), _("%(people)s liked your post."), _find_posts))
+    register(Kind("follow", _("Someone follows you"), _("%(people)s followed you."), _find_followers))
+
+
+def _find_posts(viewer: int, ids: Sequence[int]) -> Mapping[int, Detail]:
+    """Return the visible posts among ``ids``. The authors are those of the notification, or the viewer."""
+    return {post["id"]: _describe(post["id"], post["text"], post["note"]) for post in read_records(ids)}
+
+
+def _describe(pk: int, text: str, note: str) -> Detail:
+    # A veiled text is not shown here either.
+    quote = Truncator(note or text).chars(QUOTE_CHARACTERS)
+    return Detail(make_path("social:post", pk), quote=quote)
+
+
+def _find_followers(viewer: int, ids: Sequence[int]) -> Mapping[int, Detail]:
+    """Return the page of the viewer's followers."""
+    user = users.UserMirror.get(viewer)
+    path = make_public_path(user["name"]) if user else ""
+    # Without a page of one's own, the reader sees followers nowhere.
+    return dict.fromkeys(ids, Detail(f"{path}followers/" if path else make_path("social:people")))

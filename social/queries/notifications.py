@@ -1,0 +1,186 @@
+"""The facts that readers are notified of: mentions, replies, likes and follows.
+
+Facts of a reader's own, and of inactive, blocked and muted readers are left out. Of each group the newest
+``MAX_FACTS`` are read; of likes those by the readers with the lowest ids, because their index has no order of time.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from django.db import connections
+from django.db.models import Q, QuerySet
+
+from accounts.notifications.tables import MAX_FACTS, Fact, parse_time
+from common.database import pairs
+from common.ids import parse_ids
+from mirror.conf import setting
+from mirror.utils import arrays
+from social.models import Follow, Like, Mention, Post
+
+Pair = tuple[int, int]
+
+
+def _is_heard(actor: str, reader: str) -> str:
+    """Return the condition that a reader is notified of what another one does."""
+    return f"""{actor} <> {reader}
+        AND EXISTS (SELECT 1 FROM accounts_user a WHERE a.id = {actor} AND a.is_active)
+        AND NOT EXISTS (SELECT 1 FROM social_mute m WHERE m.user_id = {reader} AND m.muted_id = {actor})
+        AND NOT EXISTS (SELECT 1 FROM social_block b WHERE b.blocker_id = {reader} AND b.blocked_id = {actor})
+        AND NOT EXISTS (SELECT 1 FROM social_block b WHERE b.blocker_id = {actor} AND b.blocked_id = {reader})"""
+
+
+_MENTIONS: Final = f"""
+    SELECT m.user_id, p.user_id, p.created_at, p.id
+      FROM k
+      JOIN social_mention m ON m.user_id = k.a AND m.post_id = k.b
+      JOIN social_post p ON p.id = m.post_id AND NOT p.is_hidden
+     WHERE (p.parent_author_id IS NULL OR p.parent_author_id <> m.user_id)
+       AND {_is_heard("p.user_id", "m.user_id")}
+"""
+_REPLIES: Final = f"""
+    FROM social_post p
+   WHERE p.parent_id = k.value AND NOT p.is_hidden AND p.parent_author_id IS NOT NULL
+     AND {_is_heard("p.user_id", "p.parent_author_id")}
+   ORDER BY p.id DESC LIMIT {MAX_FACTS}
+"""
+_LIKES: Final = f"""
+    FROM social_like p
+   WHERE p.post_id = k.value AND {_is_heard("p.user_id", "o.user_id")}
+   ORDER BY p.user_id LIMIT {MAX_FACTS}
+"""
+_FOLLOWS: Final = f"""
+    FROM social_follow p
+   WHERE p.followee_id = k.value AND {_is_heard("p.follower_id", "p.followee_id")}
+   ORDER BY p.id DESC LIMIT {MAX_FACTS}
+"""
+
+
+def find_mentions(pks: Sequence[str]) -> list[Fact]:
+    """Return the mentions with these keys ("user:post"). A mention in a reply to its reader is a reply only."""
+    rows = pairs.query_pairs(_MENTIONS, parse_pairs(pks))
+    return [Fact(f"{user}:{post}", user, actor, parse_time(at), post) for user, actor, at, post in rows]
+
+
+def find_replies(pks: Sequence[str]) -> list[Fact]:
+    """Return the replies to these posts. The target is the reply, which its page shows below the posts above it."""
+    found = arrays.join_found("social_post", _REPLIES, "f")
+    return _query(pks, "f.parent_author_id, f.user_id, f.created_at, f.id", found)
+
+
+def find_likes(pks: Sequence[str]) -> list[Fact]:
+    """Return the likes of these posts."""
+    found = arrays.join_found("social_like", _LIKES, "f")
+    posts = "JOIN social_post o ON o.id = k.value AND NOT o.is_hidden"
+    return _query(pks, "o.user_id, f.user_id, f.created_at, o.id", f"{posts} {found}")
+
+
+def find_follows(pks: Sequence[str]) -> list[Fact]:
+    """Return the follows of these readers."""
+    found = arrays.join_found("social_follow", _FOLLOWS, "f")
+    return _query(pks, "f.followee_id, f.follower_id, f.created_at, 0", found)
+
+
+def _query(pks: Sequence[str], columns: str, joins: str) -> list[Fact]:
+    """Return the facts that ``joins`` finds for each key (``k.value``). columns: user, actor, time and target."""
+    source, values = arrays.list_values(parse_ids(pks), "bigint")
+    with connections[setting("DATABASE")].cursor() as cursor:
+        cursor.execute(f"SELECT k.value, {columns} FROM {source} {joins}", values)
+        rows = cursor.fetchall()
+    return [Fact(str(key), user, actor, parse_time(at), target) for key, user, actor, at, target in rows]
+
+
+def parse_pairs(keys: Sequence[str]) -> list[Pair]:
+    """Return keys of the form "5:7" as pairs of numbers, without invalid ones."""
+    return [(found[0], found[1]) for key in keys if len(found := parse_ids(key.split(":"))) == 2]
+
+
+# --- the keys that depend on a changed row ---------------------------------------------------------
+
+
+def _rows(model: Any) -> QuerySet[Any]:
+    return model._base_manager.using(setting("DATABASE"))
+
+
+def _list_next(rows: QuerySet[Any], column: str, after: str | None, limit: int) -> list[str]:
+    """Return the next values of a column, each once."""
+    if after is not None:
+        rows = rows.filter(**{f"{column}__gt": after})
+    return [str(value) for value in rows.order_by(column).values_list(column, flat=True).distinct()[:limit]]
+
+
+def find_liked_by(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+    """Return the next ids of posts that these users like."""
+    return _list_next(_rows(Like).filter(user_id__in=parse_ids(values)), "post_id", after, limit)
+
+
+def find_replied_by(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+    """Return the next ids of posts that these users replied to."""
+    replies = _rows(Post).filter(user_id__in=parse_ids(values), parent_id__isnull=False)
+    return _list_next(replies, "parent_id", after, limit)
+
+
+def find_followed_by(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+    """Return the next ids of users that these users follow."""
+    return _list_next(_rows(Follow).filter(follower_id__in=parse_ids(values)), "followee_id", after, limit)
+
+
+def _list_next_mentions(rows: QuerySet[Mention], after: str | None, limit: int) -> list[str]:
+    if after is not None:
+        user, post = parse_ids(after.split(":"))
+        rows = rows.filter(Q(user_id__gt=user) | Q(user_id=user, post_id__gt=post))
+    found = rows.order_by("user_id", "post_id").values_list("user_id", "post_id")[:limit]
+    return [f"{user}:{post}" for user, post in found]
+
+
+def find_mentions_after(after: str | None, limit: int) -> list[str]:
+    """Return the next keys of mentions."""
+    return _list_next_mentions(_rows(Mention), after, limit)
+
+
+def find_mentions_in(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+    """Return the next keys of mentions in these posts."""
+    return _list_next_mentions(_rows(Mention).filter(post_id__in=parse_ids(values)), after, limit)
+
+
+def find_mentions_by(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+    """Return the next keys of mentions by these users."""
+    return _list_next_mentions(_rows(Mention).filter(post__user_id__in=parse_ids(values)), after, limit)
+
+
+def _match_pairs(values: Sequence[str], actor: str, reader: str) -> Q:
+    """Return the condition that one of two users acts and the other one is notified, for one of these pairs."""
+    condition = Q(pk__in=[])
+    for one, other in parse_pairs(values):
+        condition |= Q(**{actor: one, reader: other}) | Q(**{actor: other, reader: one})
+    return condition
+
+
+def find_mentions_between(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+    """Return the next keys of mentions of one of two users by the other one ("5:7")."""
+    return _list_next_mentions(_rows(Mention).filter(_match_pairs(values, "post__user_id", "user_id")), after, limit)
+
+
+def find_replies_between(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+    """Return the next ids of posts of one of two users that the other one replied to."""
+    replies = _rows(Post).filter(_match_pairs(values, "user_id", "parent_author_id"), parent_id__isnull=False)
+    return _list_next(replies, "parent_id", after, limit)
+
+
+def find_likes_between(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+    """Return the next ids of posts of one of two users that the other one likes."""
+    return _list_next(_rows(Like).filter(_match_pairs(values, "user_id", "post__user_id")), "post_id", after, limit)
+
+
+def list_replied_posts(after: str | None, limit: int) -> list[str]:
+    """Return the next ids of posts with replies."""
+    return _list_next(_rows(Post).filter(parent_id__isnull=False), "parent_id", after, limit)
+
+
+def list_followed_users(after: str | None, limit: int) -> list[str]:
+    """Return the next ids of users with followers."""
+    return _list_next(_rows(Follow), "followee_id", after, limit)
+
+
+def list_liked_posts(after: str | None, limit: int) -> list[str]:
+    """Return the next ids of posts with likes."""
+    return _list_next(_rows(Like), "post_id", after, limit)

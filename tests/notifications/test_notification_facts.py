@@ -1,0 +1,176 @@
+"""Notifications follow from facts: each kind, groups, and readers that are left out."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from accounts.models import User
+from accounts.notifications import selectors, tables
+from accounts.notifications.models import Notification
+from mirror.relay.drains import drain_all, drain_keys
+from social.models import Follow, Like, Post
+from social.services import likes, people
+from social.services.posts import create_post, delete_post, hide_post
+from tests.support.social.notifications import read_sentences
+from tests.support.social.timelines import make_users
+from tests.support.warm_mirrors import rebuild
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.also_on("cluster")]
+
+
+@pytest.fixture
+def readers() -> list[User]:
+    found = make_users("alice", "bob", "carol", "dave", "erin")
+    rebuild()
+    return found
+
+
+def test_each_kind_has_a_sentence(readers: list[User]) -> None:
+    alice, bob, *_ = readers
+    post = create_post(alice.pk, "A good book")
+    create_post(bob.pk, "Ask @alice")
+    create_post(bob.pk, "Indeed", parent_id=post.pk)
+    likes.like_post(bob.pk, post.pk)
+    people.follow(bob.pk, alice.pk)
+    assert read_sentences(alice) == [
+        "bob followed you.",
+        "bob liked your post.",
+        "bob replied to your post.",
+        "bob mentioned you.",
+    ]
+    assert read_sentences(bob) == []
+
+
+def test_readers_are_grouped_and_the_newest_is_named(readers: list[User]) -> None:
+    alice, *others = readers
+    post = create_post(alice.pk, "A good book")
+    expected = ["bob", "carol and bob", "dave and 2 others", "erin and 3 others"]
+    for other, names in zip(others, expected, strict=True):
+        likes.like_post(other.pk, post.pk)
+        assert read_sentences(alice) == [f"{names} liked your post."]
+    likes.unlike_post(others[-1].pk, post.pk)
+    assert read_sentences(alice) == ["dave and 2 others liked your post."]
+
+
+def test_older_facts_belong_to_no_group(readers: list[User]) -> None:
+    alice, bob, carol, *_ = readers
+    post = create_post(alice.pk, "A good book")
+    for user, days in ((bob, 8), (carol, 0)):
+        Like.objects.create(user=user, post=post, created_at=timezone.now() - timedelta(days=days))
+    assert read_sentences(alice) == ["carol liked your post."]
+
+
+def test_own_facts_are_left_out(readers: list[User]) -> None:
+    alice, *_ = readers
+    post = create_post(alice.pk, "A note to @alice")
+    create_post(alice.pk, "And another", parent_id=post.pk)
+    likes.like_post(alice.pk, post.pk)
+    assert read_sentences(alice) == []
+
+
+def test_a_mention_in_a_reply_to_its_reader_is_one_notification(readers: list[User]) -> None:
+    alice, bob, carol, *_ = readers
+    post = create_post(alice.pk, "A good book")
+    create_post(bob.pk, "@alice @carol indeed", parent_id=post.pk)
+    assert read_sentences(alice) == ["bob replied to your post."]
+    assert read_sentences(carol) == ["bob mentioned you."]
+
+
+def _make_all(actor: User, reader: User) -> Post:
+    post = create_post(reader.pk, "A good book")
+    create_post(actor.pk, f"Ask @{reader.username}")
+    create_post(actor.pk, "Indeed", parent_id=post.pk)
+    Like.objects.create(user=actor, post=post)
+    Follow.objects.create(follower=actor, followee=reader)
+    return post
+
+
+@pytest.mark.parametrize("end", ["block", "be blocked", "mute", "deactivate", "delete"])
+def test_notifications_of_readers_who_must_not_be_heard_disappear(readers: list[User], end: str) -> None:
+    alice, bob, carol, *_ = readers
+    post = _make_all(bob, alice)
+    Like.objects.create(user=carol, post=post)
+    assert len(read_sentences(alice)) == 4
+    pk = bob.pk
+    if end == "block":
+        people.block(alice.pk, bob.pk)
+    elif end == "be blocked":
+        people.block(bob.pk, alice.pk)
+    elif end == "mute":
+        people.mute(alice.pk, bob.pk)
+    elif end == "deactivate":
+        User.objects.filter(pk=bob.pk).update(is_active=False)
+    else:
+        bob.delete()
+    # The strict mirrors hide them before the relay has computed the notifications again.
+    drain_keys("user", [str(pk)])
+    before = selectors.get_page(alice.pk)
+    assert all("bob" not in shown.names for shown in before.notifications)
+    assert read_sentences(alice) == ["carol liked your post."]
+    assert selectors.count_unread(alice.pk) == 1
+
+
+def test_notifications_return_after_a_mute(readers: list[User]) -> None:
+    alice, bob, *_ = readers
+    _make_all(bob, alice)
+    people.mute(alice.pk, bob.pk)
+    assert read_sentences(alice) == []
+    people.unmute(alice.pk, bob.pk)
+    assert len(read_sentences(alice)) == 4
+
+
+def test_hidden_and_deleted_posts_notify_nobody(readers: list[User]) -> None:
+    alice, bob, *_ = readers
+    post = create_post(alice.pk, "A good book")
+    mention = create_post(bob.pk, "Ask @alice")
+    reply = create_post(bob.pk, "Indeed", parent_id=post.pk)
+    likes.like_post(bob.pk, post.pk)
+    assert len(read_sentences(alice)) == 3
+    for each in (mention, reply):
+        hide_post(each.pk)
+    assert read_sentences(alice) == ["bob liked your post."]
+    delete_post(post.pk, by=alice.pk)
+    assert read_sentences(alice) == []
+
+
+def test_writes_without_signals_count(readers: list[User]) -> None:
+    alice, bob, carol, *_ = readers
+    post = create_post(alice.pk, "A good book")
+    Like.objects.bulk_create(Like(user=user, post=post) for user in (bob, carol))
+    assert len(read_sentences(alice)) == 1
+    Like.objects.filter(post=post).delete()
+    assert read_sentences(alice) == []
+
+
+def test_a_group_counts_a_limited_number_of_readers(readers: list[User], monkeypatch: pytest.MonkeyPatch) -> None:
+    alice, *_ = readers
+    post = create_post(alice.pk, "A good book")
+    many = User.objects.bulk_create(User(username=f"one of many {n}") for n in range(tables.MAX_FACTS + 5))
+    Like.objects.bulk_create(Like(user=user, post=post) for user in many)
+    Follow.objects.bulk_create(Follow(follower=user, followee=alice) for user in many[:1000])
+    (followed, liked) = read_sentences(alice)
+    assert liked.endswith(" and more than 999 others liked your post.")
+    assert followed == "one of many 999 and 999 others followed you."
+
+
+def test_facts_before_the_installation_are_read(readers: list[User], monkeypatch: pytest.MonkeyPatch) -> None:
+    alice, bob, *_ = readers
+    monkeypatch.setattr(tables, "find_installation_time", lambda: timezone.now() + timedelta(hours=1))
+    _make_all(bob, alice)
+    assert len(read_sentences(alice)) == 4
+    assert selectors.count_unread(alice.pk) == 0
+    assert not Notification.objects.filter(mailed_at=None).exists()
+
+
+def test_a_new_fact_makes_a_read_notification_unread(readers: list[User]) -> None:
+    alice, bob, carol, *_ = readers
+    post = create_post(alice.pk, "A good book")
+    likes.like_post(bob.pk, post.pk)
+    drain_all()
+    Notification.objects.update(read_at=timezone.now())
+    drain_all()
+    assert selectors.count_unread(alice.pk) == 0
+    likes.like_post(carol.pk, post.pk)
+    assert read_sentences(alice) == ["carol and bob liked your post."]
+    assert selectors.count_unread(alice.pk) == 1

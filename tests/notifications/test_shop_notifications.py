@@ -1,0 +1,135 @@
+"""Notifications of sent orders and of books that are back in stock."""
+
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from pytest_django.fixtures import Settings
+
+from accounts.models import User
+from accounts.notifications import selectors, services
+from accounts.notifications.models import Way
+from catalog.models import Book
+from common import clock
+from mirror.relay.drains import drain_all
+from mirror.verify.runs import verify
+from shop.models import Order, Product, StockAlert
+from shop.services.orders import mark_order_sent
+from shop.services.stock_alerts import note_returns
+from tests.support.shop.make import make_order, make_product
+from tests.support.social.notifications import read_both_ways
+from tests.support.warm_mirrors import rebuild
+
+pytestmark = pytest.mark.django_db(transaction=True)
+JSON = {"Accept": "application/json"}
+MIRRORS = ["notified_order", "notified_stock", "notification"]
+
+
+@pytest.fixture
+def alice(client: Client) -> User:
+    """Create a reader and log her in."""
+    found = User.objects.create_user("alice")
+    client.force_login(found)
+    rebuild()
+    return found
+
+
+@pytest.fixture
+def sold_out(alice: User) -> Product:
+    return make_product("A <rare> book", stock=0)
+
+
+def get_shown(user: User) -> list[tuple[str, str]]:
+    """Return kind and address of a reader's notifications, after draining and verifying."""
+    drain_all()
+    assert verify(MIRRORS) == []
+    return [(shown.kind.name, shown.detail.path) for shown in read_both_ways(user)[0]]
+
+
+def add(client: Client, product: Product, **headers: str) -> int:
+    """Ask the shop to tell the reader. Return the status."""
+    return client.post("/shop/alerts/", {"add": product.pk}, headers={**JSON, **headers}).status_code
+
+
+def test_a_sent_order_notifies_its_buyer_once(alice: User, client: Client) -> None:
+    order = make_order(alice, make_product("A book", stock=5))
+    assert get_shown(alice) == []
+    Order.objects.filter(pk=order.pk).update(state="paid", paid_at=order.created_at)
+    mark_order_sent(order.pk)
+    assert get_shown(alice) == [("order", f"/shop/orders/{order.pk}/")]
+    text = client.get("/notifications/", headers=JSON).json()["results"][0]["text"]
+    assert text == f"Your order #{order.pk} was sent."
+
+
+def test_an_imported_order_notifies_nobody(alice: User) -> None:
+    order = make_order(alice, make_product("A book", stock=5))
+    sent_at = order.created_at + timedelta(days=1)
+    Order.objects.filter(pk=order.pk).update(state="sent", reserved_until=order.created_at, sent_at=sent_at)
+    assert get_shown(alice) == []
+
+
+def test_a_book_that_is_back_notifies_the_readers_who_wait(alice: User, client: Client, sold_out: Product) -> None:
+    page = client.get(f"/books/{sold_out.pk}/").content.decode()
+    assert "Tell me when it is back" in page
+    assert add(client, sold_out) == 200
+    assert note_returns() == 0
+    assert get_shown(alice) == []
+    Product.objects.filter(pk=sold_out.pk).update(stock=2, reserved=2)
+    assert note_returns() == 0
+    Product.objects.filter(pk=sold_out.pk).update(reserved=1)
+    assert note_returns() == 1
+    assert note_returns() == 0
+    assert get_shown(alice) == [("stock", f"/books/{sold_out.pk}/")]
+    assert "A &lt;rare&gt; book</bdi> is back in stock." in client.get("/notifications/").content.decode()
+
+
+def test_a_reader_can_wait_again(alice: User, client: Client, sold_out: Product) -> None:
+    add(client, sold_out)
+    Product.objects.update(stock=1)
+    note_returns()
+    drain_all()
+    services.mark_all_read(alice.pk, clock.now())
+    Product.objects.update(stock=0)
+    assert add(client, sold_out) == 200
+    assert get_shown(alice) == []
+    Product.objects.update(stock=1)
+    note_returns()
+    assert len(get_shown(alice)) == 1
+    assert selectors.count_unread(alice.pk) == 1
+
+
+def test_alerts_are_refused_for_other_books(alice: User, client: Client, sold_out: Product, settings: Settings) -> None:
+    settings.STOCK_ALERT_LIMIT = 1
+    in_stock, hidden = make_product("A book", stock=5), make_product("Another", stock=0)
+    Product.objects.filter(pk=hidden.pk).update(is_active=False)
+    assert [add(client, each) for each in (in_stock, hidden, sold_out, sold_out)] == [409, 409, 200, 200]
+    assert add(client, make_product("A third", stock=0)) == 409
+    assert client.post("/shop/alerts/", {"add": "x"}, headers=JSON).json() == {"waits": False}
+    assert StockAlert.objects.count() == 1
+
+
+def test_alerts_are_listed_and_removed(alice: User, client: Client, sold_out: Product) -> None:
+    response = client.post("/shop/alerts/", {"add": sold_out.pk, "next": f"/books/{sold_out.pk}/"}, follow=True)
+    assert "We will tell you when this book is back in stock." in response.content.decode()
+    assert f'name="remove" value="{sold_out.pk}"' in client.get("/shop/alerts/").content.decode()
+    assert client.get("/shop/alerts/", headers=JSON).json()["results"][0]["title"] == "A <rare> book"
+    client.post("/shop/alerts/", {"remove": sold_out.pk})
+    assert not StockAlert.objects.exists()
+    client.logout()
+    assert client.post("/shop/alerts/", {"add": sold_out.pk}).headers["Location"].startswith("/accounts/login/")
+
+
+def test_orders_have_no_emails_of_notifications(alice: User, client: Client) -> None:
+    page = client.get("/notifications/settings/").content.decode()
+    order = page.partition('<select name="order"')[2].partition("</select>")[0]
+    assert 'value="off"' in order
+    assert Way.EMAIL.value not in order
+
+
+def test_deleting_the_book_removes_the_notification(alice: User, client: Client, sold_out: Product) -> None:
+    add(client, sold_out)
+    Product.objects.update(stock=1)
+    note_returns()
+    assert len(get_shown(alice)) == 1
+    Book.objects.filter(pk=sold_out.pk).delete()
+    assert get_shown(alice) == []

@@ -1,0 +1,169 @@
+"""Appeals: within six months, once, free of charge, and decided by another member of staff if there is one."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+from pytest_django.fixtures import Settings
+
+from accounts.models import Suspension, User
+from social.models import Post
+from social.moderation.models import Action, Appeal, Case, Decision, Outcome
+from social.moderation.selectors import ReporterHistory, read_reporter_histories
+from social.moderation.services.appeals import appeal_decision, decide_appeal, may_decide_appeal
+from social.moderation.services.errors import AlreadyDecided, NotAllowed, NotAppealable
+from tests.support.social.cases import Dispute, deliver, enter
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def dispute() -> Dispute:
+    return Dispute()
+
+
+def grant(appeal: Appeal, by: User, outcome: Outcome = Outcome.GRANTED) -> Appeal:
+    return decide_appeal(appeal.pk, outcome, "We looked again.", by=by)
+
+
+def test_the_author_appeals_on_the_page_of_the_decision(dispute: Dispute) -> None:
+    dispute.report()
+    decision, client = dispute.decide(Action.HIDE), enter(dispute.alice)
+    address = f"/decisions/{decision.key}/"
+    assert client.post(address, {"details": ""}).status_code == 400
+    page = client.post(address, {"details": "It was a <joke>."}, follow=True).content.decode()
+    assert "It was a &lt;joke&gt;." in page
+    assert "<textarea" not in page
+    assert client.post(address, {"details": "Again"}).status_code == 409
+    assert Appeal.objects.get().report is None
+
+
+def test_the_reporter_appeals_on_the_page_of_the_report(dispute: Dispute) -> None:
+    report, client = dispute.report(), enter(dispute.bob)
+    assert client.post(f"/reports/{report.key}/", {"details": "Too early"}).status_code == 200
+    dispute.decide(Action.DISMISS)
+    assert client.post(f"/reports/{report.key}/", {"details": "Read it again."}).status_code == 302
+    assert Appeal.objects.get().report == report
+
+
+def test_an_appeal_is_possible_for_six_months(dispute: Dispute, settings: Settings) -> None:
+    dispute.report()
+    decision = dispute.decide(Action.HIDE)
+    settings.CLOCK = lambda: timezone.now() + timedelta(days=183)
+    assert b"<textarea" in enter(dispute.alice).get(f"/decisions/{decision.key}/").content
+    settings.CLOCK = lambda: timezone.now() + timedelta(days=185)
+    assert b"<textarea" not in enter(dispute.alice).get(f"/decisions/{decision.key}/").content
+    with pytest.raises(NotAppealable):
+        appeal_decision(decision, "Too late.")
+
+
+def test_a_granted_appeal_shows_the_post_again(dispute: Dispute) -> None:
+    appeal = dispute.appeal(Action.HIDE)
+    deliver()
+    grant(appeal, dispute.dora)
+    assert Post.objects.get().is_hidden is False
+    (letter,) = deliver()
+    assert (letter.to, letter.subject) == (["alice@example.org"], "Your appeal was granted")
+    assert "We looked again." in str(letter.body)
+    page = enter(dispute.alice).get(f"/decisions/{appeal.decision.key}/").content.decode()
+    assert "This decision was reversed." in page
+    assert "We looked again." in page
+
+
+def test_a_granted_appeal_ends_the_suspension_and_shows_the_post(dispute: Dispute) -> None:
+    appeal = dispute.appeal(Action.SUSPEND, hides_post=True)
+    assert Suspension.objects.exists()
+    grant(appeal, dispute.dora)
+    assert not Suspension.objects.exists()
+    assert User.objects.get(pk=dispute.alice.pk).is_active
+    assert Post.objects.get().is_hidden is False
+
+
+def test_a_granted_appeal_keeps_the_account(dispute: Dispute) -> None:
+    zoe = User.objects.create_superuser("zoe")
+    appeal = dispute.appeal(Action.CLOSE_ACCOUNT, by=zoe)
+    assert not User.objects.get(pk=dispute.alice.pk).is_active
+    grant(appeal, dispute.dora)
+    assert User.objects.get(pk=dispute.alice.pk).is_active
+
+
+def test_a_rejected_appeal_changes_nothing(dispute: Dispute) -> None:
+    appeal = dispute.appeal(Action.HIDE)
+    deliver()
+    grant(appeal, dispute.dora, Outcome.REJECTED)
+    assert Post.objects.get().is_hidden
+    assert Decision.objects.get().reversed_at is None
+    assert [letter.subject for letter in deliver()] == ["Your appeal was rejected"]
+
+
+def test_a_granted_appeal_of_a_reporter_opens_the_case_again(dispute: Dispute) -> None:
+    report = dispute.report()
+    appeal = appeal_decision(dispute.decide(Action.DISMISS), "Read it again.", report)
+    deliver()
+    grant(appeal, dispute.dora)
+    assert Case.objects.get().closed_at is None
+    assert [letter.to for letter in deliver()] == [["bob@example.org"]]
+    dispute.decide(Action.HIDE, by=dispute.dora)
+    assert read_reporter_histories([dispute.bob.pk]) == {dispute.bob.pk: ReporterHistory(1, 0)}
+    assert "we acted" in enter(dispute.bob).get("/reports/").content.decode()
+    assert {letter.to[0] for letter in deliver()} == {"alice@example.org", "bob@example.org"}
+
+
+def test_a_case_is_not_opened_again_beside_a_newer_one(dispute: Dispute) -> None:
+    report = dispute.report()
+    appeal = appeal_decision(dispute.decide(Action.DISMISS), "Read it again.", report)
+    newer = dispute.report()
+    grant(appeal, dispute.dora)
+    assert Case.objects.get(closed_at=None) == newer.case
+
+
+def test_another_member_of_staff_decides_if_there_is_one(dispute: Dispute) -> None:
+    appeal = dispute.appeal()
+    assert not may_decide_appeal(appeal, dispute.carol)
+    with pytest.raises(NotAllowed):
+        grant(appeal, dispute.carol)
+    assert may_decide_appeal(appeal, dispute.dora)
+    User.objects.filter(pk=dispute.dora.pk).update(is_active=False)
+    assert may_decide_appeal(appeal, User.objects.get(pk=dispute.carol.pk))
+
+
+def test_neither_author_nor_reporter_nor_staff_without_the_permission_decide(dispute: Dispute) -> None:
+    report = dispute.report(dispute.dora)
+    appeal = appeal_decision(dispute.decide(Action.DISMISS), "Read it again.", report)
+    clerk = User.objects.create_user("erin", is_staff=True)
+    assert not any(may_decide_appeal(appeal, staff) for staff in (dispute.dora, dispute.alice, clerk))
+
+
+def test_an_appeal_is_decided_once(dispute: Dispute) -> None:
+    appeal = dispute.appeal()
+    grant(appeal, dispute.dora, Outcome.REJECTED)
+    with pytest.raises(AlreadyDecided):
+        grant(appeal, dispute.dora)
+
+
+def test_appeals_of_one_page_are_limited(dispute: Dispute, settings: Settings) -> None:
+    settings.REPORT_RATES = ((2, 3600),)
+    dispute.report()
+    address, client = f"/decisions/{dispute.decide(Action.HIDE).key}/", enter(dispute.alice)
+    assert [client.post(address, {"details": ""}).status_code for _ in range(3)] == [400, 400, 429]
+
+
+def open_as(people: dict[str, Client], address: str) -> dict[str, int]:
+    return {name: client.get(address).status_code for name, client in people.items()}
+
+
+def test_privacy_matrix_of_reports_and_decisions(dispute: Dispute) -> None:
+    """The reporter's page is for the reporter, the reasons are for the author; staff read both in the admin."""
+    report = dispute.report()
+    decision = dispute.decide(Action.HIDE)
+    people: dict[str, Any] = {"visitor": Client(), "erin": enter(User.objects.create_user("erin"))}
+    people |= {name: enter(getattr(dispute, name)) for name in ("alice", "bob", "carol")}
+    refused = {"visitor": 302, "erin": 404, "carol": 404}
+    assert open_as(people, f"/reports/{report.key}/") == refused | {"alice": 404, "bob": 200}
+    assert open_as(people, f"/decisions/{decision.key}/") == refused | {"alice": 200, "bob": 404}
+    assert open_as(people, "/reports/unknown/") == dict.fromkeys(people, 404)
+    assert open_as(people, "/decisions/unknown/") == dict.fromkeys(people, 404)
+    case = f"/admin/moderation/case/{report.case_id}/change/"
+    assert open_as(people, case) == dict.fromkeys(("visitor", "erin", "alice", "bob"), 302) | {"carol": 200}
