@@ -31,6 +31,7 @@ from social.selectors import get_posts_about, get_posts_about_books_by, get_post
 from social.views.people import redirect_to_spelling
 
 CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f]")  # characters that XML cannot contain
+EMPTY_SINCE: Final = datetime(1970, 1, 1, tzinfo=UTC)  # the time of the last change of a feed without entries
 MAX_TITLE: Final = 80  # characters of a post without a book that make its title
 
 
@@ -42,6 +43,10 @@ class _AtomFeed(Atom1Feed):
 
     def add_item(self, title: str, link: str, description: str, *args: Any, **kwargs: Any) -> None:
         super().add_item(_clean(title), link, _clean(description), *args, **kwargs)
+
+    def latest_post_date(self) -> datetime:
+        # Django's is the present time for a feed without entries, which would then differ from one request to the next.
+        return super().latest_post_date() if self.items else EMPTY_SINCE
 
     def root_attributes(self) -> dict[str, Any]:
         return {**super().root_attributes(), "xml:base": make_absolute(reverse("home"))}
@@ -143,10 +148,10 @@ def person_feed(request: HttpRequest, name: str) -> HttpResponse:
     """Return the feed of a reader's posts."""
     found = _find_profile(request, name)
     if found is None or found.name != name:
-        return redirect_to_spelling(request, found, "feed/")
+        return redirect_to_spelling(request, found, _find_rest("social:person_feed", name))
     posts = get_posts_by(found.id, get_viewer_id(request)).posts
     title = _("Posts by %(name)s") % {"name": found.name}
-    return _PostFeed(Channel(title, found.url, f"{found.url}feed/", posts))(request)
+    return _PostFeed(Channel(title, found.url, make_path("social:person_feed", found.name), posts))(request)
 
 
 @require_safe
@@ -155,7 +160,7 @@ def shelf_feed(request: HttpRequest, name: str, shelf: str) -> HttpResponse:
     """Return the feed of one of a reader's public shelves, latest date first."""
     found = _find_profile(request, name)
     if found is None or found.name != name:
-        return redirect_to_spelling(request, found, f"shelves/{shelf}/feed/")
+        return redirect_to_spelling(request, found, _find_rest("social:shelf_feed", name, shelf))
     # Also for the owner: the address of a feed may be given to any program.
     summary = get_shelf_summary(found.id, get_today().year)
     if shelf not in summary.shown_to({Privacy.PUBLIC}):
@@ -163,8 +168,8 @@ def shelf_feed(request: HttpRequest, name: str, shelf: str) -> HttpResponse:
     kind = Shelf(shelf)
     books = find_shelf_page(found.id, kind).entries
     title = _("%(name)s: %(shelf)s") % {"name": found.name, "shelf": kind.label}
-    path = f"{found.url}shelves/"
-    return _ShelfFeed(Channel(title, f"{path}?shelf={shelf}", f"{path}{shelf}/feed/", books))(request)
+    page = f"{make_path('social:shelves', found.name)}?shelf={shelf}"
+    return _ShelfFeed(Channel(title, page, make_path("social:shelf_feed", found.name, shelf), books))(request)
 
 
 @require_safe
@@ -176,8 +181,8 @@ def book_feed(request: HttpRequest, pk: int) -> HttpResponse:
         raise Http404
     posts = get_posts_about(pk, get_viewer_id(request)).posts
     title = _("Posts about “%(title)s”") % {"title": book["title"]}
-    path = make_path("social:book_posts", pk)
-    return _PostFeed(Channel(title, path, f"{path}feed/", posts))(request)
+    path, feed_path = make_path("social:book_posts", pk), make_path("social:book_feed", pk)
+    return _PostFeed(Channel(title, path, feed_path, posts))(request)
 
 
 @require_safe
@@ -189,12 +194,17 @@ def author_feed(request: HttpRequest, pk: int) -> HttpResponse:
         raise Http404
     posts = get_posts_about_books_by(pk, get_viewer_id(request)).posts
     title = _("Posts about books by %(name)s") % {"name": author["name"]}
-    path = make_path("social:author_posts", pk)
-    return _PostFeed(Channel(title, path, f"{path}feed/", posts))(request)
+    path, feed_path = make_path("social:author_posts", pk), make_path("social:author_feed", pk)
+    return _PostFeed(Channel(title, path, feed_path, posts))(request)
 
 
 def _clean(text: str) -> str:
     return CONTROL.sub("", text)
+
+
+def _find_rest(view: str, name: str, *arguments: str) -> str:
+    """Return the end of a path below the page of a reader."""
+    return make_path(view, name, *arguments).removeprefix(make_path("social:person", name))
 
 
 def _find_profile(request: HttpRequest, name: str) -> Profile | None:

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import nullcontext
+from itertools import product
 from typing import Any
 
 import pytest
@@ -84,7 +85,8 @@ class Town:
             "pk": [self.book.pk] if of_books else [self.posts[self.other(viewer).pk].pk, self.posts[self.carol.pk].pk],
         }
         assert names <= found.keys(), f"{pattern} takes what this test does not know"
-        return [{name: value} for name in names for value in found[name]] or [{}]
+        ordered = sorted(names)
+        return [dict(zip(ordered, values, strict=True)) for values in product(*(found[name] for name in ordered))]
 
 
 @pytest.fixture
