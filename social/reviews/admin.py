@@ -21,7 +21,6 @@ class ReviewAdmin(BigTableAdmin):
     """Reviews with their whole texts, and a search by the exact name of the reader."""
 
     list_display = ["excerpt", "user", "book", "language"]
-    list_filter = ["language"]
     list_select_related = ["user", "book"]
     fields = readonly_fields = ["shown_by", "user", "book", "text", "language"]
     search_fields = ["pk"]  # the admin shows a search box only if this is not empty

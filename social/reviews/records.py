@@ -16,7 +16,7 @@ from social.models import Like
 from social.reviews.models import Review
 
 # Beyond it, more likes make a review no more helpful, so that the count has a bounded cost for each like.
-MAX_COUNTED_LIKES: Final = 10_000
+MAX_COUNTED_LIKES: Final = 1_000
 ID_BITS_BESIDE_LIKES: Final = 33
 ID_BITS_BESIDE_STARS: Final = 48
 _SELECT_REVIEWS: Final = """
@@ -84,10 +84,11 @@ def select_helpful_reviews() -> QuerySet[Any]:
 
 
 def select_starred_reviews() -> QuerySet[Any]:
-    """Return the reviews whose stars everyone may see with ``score``, their place in the order of stars."""
-    entries = find_public_entries().filter(user_id=OuterRef("user_id"), book_id=OuterRef("book_id"))
-    rows = Review.objects.using(database()).exclude(text="").annotate(stars=Subquery(entries.values("stars")[:1]))
-    return rows.exclude(stars=None).annotate(score=_as_number(score_stars(F("stars"), F("post_id"))))
+    """Return the shelves' entries with a review and public stars with ``score``, their place in the order of stars."""
+    # Not from the reviews: SQL would look up the privacy of each shelf for every use of the score.
+    reviews = Review.objects.filter(user_id=OuterRef("user_id"), book_id=OuterRef("book_id")).exclude(text="")
+    rows = find_public_entries().exclude(stars=None).annotate(post=Subquery(reviews.values("pk")[:1]))
+    return rows.exclude(post=None).annotate(score=_as_number(score_stars(F("stars"), F("post"))))
 
 
 def _as_number(expression: Any) -> ExpressionWrapper:

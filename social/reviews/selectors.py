@@ -148,11 +148,14 @@ def _read_visible(ids: Sequence[int], viewer: int | None) -> list[PostRecord]:
 def _read_followed_first(book_id: int, viewer: int, after: int | None, size: int) -> ReviewPage:
     """Return, on the first page, the newest reviews of followed readers, and on all pages the most helpful others."""
     ids = _find_followed(book_id, viewer)[:size]
-    others = _collect(
-        viewer, lambda below, limit: _read_helpful(book_id, below, limit), after or MAX_SCORE, size, frozenset(ids)
-    )
-    first = _read_visible([] if after else ids, viewer)
-    return ReviewPage(first + others.posts, others.after)
+    with mirror.together() as reads:
+        first = reads(_read_visible, [] if after else ids, viewer)
+        others = reads(_read_helpful_others, book_id, viewer, after or MAX_SCORE, size, frozenset(ids))
+    return ReviewPage(first.value + others.value.posts, others.value.after)
+
+
+def _read_helpful_others(book_id: int, viewer: int, below: int, size: int, skipped: frozenset[int]) -> ReviewPage:
+    return _collect(viewer, lambda below, limit: _read_helpful(book_id, below, limit), below, size, skipped)
 
 
 def _find_followed(book_id: int, viewer: int) -> list[int]:

@@ -88,12 +88,13 @@ def test_links_to_the_next_page_lead_to_the_end(client: Client, shelf: list[Book
         assert sorted(titles) == sorted(book.title for book in shelf)
 
 
-def test_a_book_page_costs_five_round_trips_and_no_sql(client: Client, shelf: list[Book]) -> None:
-    rebuild(["post", "book_posts", "shelf_entry"])
+def test_a_book_page_costs_six_round_trips_and_no_sql(client: Client, shelf: list[Book]) -> None:
+    rebuild(["post", "book_posts", "shelf_entry", "ranked_review"])
     response, seen = _get(client, shelf[0].get_absolute_url())
     assert response.status_code == 200
-    # The rank; the book with its extras, the recorded view, the readers of the book, and the empty list of posts.
-    assert (seen.round_trips, seen.sql) == (5, [])
+    # The rank; the book with its extras, the recorded view, the readers of the book, and the empty lists of reviews and
+    # posts.
+    assert (seen.round_trips, seen.sql) == (6, [])
     assert "Cat 00" in response.content.decode()
 
 

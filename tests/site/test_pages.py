@@ -45,7 +45,7 @@ def test_anonymous_front_page_takes_one_round_trip(
     product = make_product("Programming Erlang", price=1250)
     make_sale(product, price=900)
     warm_users()
-    rebuild(["post", "like", "global", "book", "product", "sale"])
+    rebuild(["post", "like", "rated_post", "global", "book", "product", "sale"])
     decay.rebuild_popularity()
     client.get(f"/books/{product.pk}/")
     run_once()

@@ -30,6 +30,8 @@ MIRRORS = [
     "shun",
     "post",
     "like",
+    "rated_post",
+    "ranked_review",
     "book_posts",
     "shelf_entry",
 ]
