@@ -196,6 +196,8 @@ def test_the_reader_who_likes_does_not_wait_for_the_notification(
     client.force_login(bob)
     response = client.post(f"/posts/{post.pk}/like/", headers=JSON)
     assert response.json()["is_changed"]
-    assert BEHIND not in response.cookies
+    # Other mirrors are drained after the response, and then nothing keeps Redis from answering.
+    client.get("/about/")
+    assert BEHIND not in client.cookies or not client.cookies[BEHIND].value
     assert Change.objects.pending().filter(mirror="notified_like").exists()
     assert not Change.objects.pending().exclude(mirror__startswith="notified_").exists()
