@@ -70,6 +70,7 @@ def _add_replies(random: Random, post: Post, texts: list[str], readers: list[Use
     """
     parent = post
     for number, text in enumerate(texts):
+        # Some answer the reply before, so that threads have two levels.
         to = parent if random.random() < 0.4 else post
         author = random.choice([reader for reader in readers if reader.pk != to.user_id])
         key = f"demo-reply:{post.pk}:{number}"

@@ -12,6 +12,7 @@ REPEATED_ELSEWHERE = ("importer", "management", "migrations", "bulk.py")
 EXCEPTIONS = {
     "accounts/second_factor/passkeys.py:add_passkey": "one row, and the browser's challenge is used up",
     "shop/recommend/build.py:_write_rows": "a nightly task, which counts its changes as it goes",
+    "social/moderation/services/decisions.py:reopen_case": "a part of its callers' transactions",
     "social/services/people.py:_exclusive_transaction": "the transaction of follow, block and mute",
 }
 

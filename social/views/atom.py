@@ -19,6 +19,7 @@ from django.views.decorators.http import require_safe
 from accounts.names import make_public_path
 from catalog.selectors import get_author, get_book
 from catalog.shelves.models import Privacy, Shelf
+from catalog.shelves.records import write_stars
 from catalog.shelves.selectors import ShelvedBook, find_shelf_page, get_shelf_summary
 from catalog.shelves.views import get_today
 from common.paths import make_absolute, make_path
@@ -124,7 +125,7 @@ class _ShelfFeed(_ChannelFeed):
         stars = item.fields["stars"]
         lines = [", ".join(item.book["authors"])]
         if stars is not None:
-            lines.append(_("Rating: %(stars)s out of 5") % {"stars": stars})
+            lines.append(_("Rating: %(stars)s out of 5") % {"stars": write_stars(stars)})
         return "\n".join(filter(None, lines))
 
     def item_link(self, item: ShelvedBook) -> str:

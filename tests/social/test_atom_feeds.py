@@ -110,12 +110,13 @@ def test_a_block_hides_feeds_and_posts_from_both(ann: User) -> None:
 def test_only_public_shelves_have_feeds(ann: User) -> None:
     book = make_book("Emma", authors="Jane Austen")
     ShelfEntry.objects.create(
-        user=ann, book=book, shelf=Shelf.READ, stars=4, shelved_on=date(2026, 5, 1), finished_on=date(2026, 6, 2)
+        user=ann, book=book, shelf=Shelf.READ, stars=7, shelved_on=date(2026, 5, 1), finished_on=date(2026, 6, 2)
     )
     drain_all()
     path = "/u/Ann%20B/shelves/read/feed/"
     feed = read_feed(path)
     assert list_texts(feed, "title") == ["Emma"]
+    assert list_texts(feed, "summary") == ["Jane Austen\nRating: 3.5 out of 5"]
     assert list_texts(feed, "updated") == ["2026-06-02T00:00:00+00:00"]
     own = Client()
     own.force_login(ann)

@@ -124,8 +124,10 @@ def test_pages_show_both_readers_without_the_block(town: Town, way: str) -> None
             "post_history",
             "hashtag",
             "mentions",
+            "book_feed",
             "book_posts",
             "person",
+            "person_feed",
             "front",
             "book",
         }
