@@ -8,6 +8,7 @@ from accounts.models import User
 from demo.conversation import load_demo_conversation
 from demo.people import load_demo_people
 from demo.posts import load_demo_posts
+from demo.reviews import load_demo_reviews
 from demo.shelves import load_demo_shelves
 from demo.shop import ensure_sale, load_demo_shop, record_recent_views
 from tests.support.social.timelines import warm_up
@@ -20,10 +21,11 @@ def load_demo() -> User:
     """Load the data, rebuild all mirrors, and return a reader whose password is PASSWORD."""
     call_command("demo_books", stdout=sys.stderr)
     load_demo_people()
+    load_demo_shelves()
+    load_demo_reviews()
     load_demo_posts()
     load_demo_conversation()
     load_demo_shop()
-    load_demo_shelves()
     ensure_sale()
     call_command("recommend", "rebuild", stdout=sys.stderr)
     reader = User.objects.get(username=READER)

@@ -18,6 +18,7 @@ from mirror.redis.clients import breaker, relay_client
 from mirror.visits import statuses as visits_statuses
 from shop.models import Order, OrderLine, OrderState, Payment, PaymentState, Product
 from social.models import Block, Follow, Like, Post
+from social.reviews.models import Review
 from tests.storm.ledger import Cell, Ledger, Outcome
 from tests.storm.people import JSON, SESSIONS_PATH, Person
 from tests.storm.stack import Stack
@@ -76,6 +77,7 @@ class FinalCheck:
             ("tag", _read_tags(), False),
             ("shelf", _read_shelves("shelf"), ""),
             ("stars", _read_shelves("stars"), None),
+            ("review", _read_reviews(), ""),
             ("tag name", {("tag name", pk): name for pk, name in Tag.objects.values_list("pk", "name")}, None),
             ("hiding", _read_hidden(), True),  # a deleted post is hidden as well
             ("deletion", {("deletion", pk): False for pk in Post.objects.values_list("pk", flat=True)}, True),
@@ -216,6 +218,11 @@ def _names() -> list[str]:
 
 def _pairs(model: type[Follow | Block], one: str, other: str) -> list[tuple[str, str]]:
     return [*model.objects.values_list(f"{one}__username", f"{other}__username")]
+
+
+def _read_reviews() -> Rows:
+    rows = Review.objects.values_list("user__username", "book_id", "text")
+    return {("review", name, book): text for name, book, text in rows}
 
 
 def _read_tags() -> Rows:

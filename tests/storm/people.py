@@ -34,6 +34,7 @@ PAGES = (
 )  # fmt: skip
 WORDS = ("ruby", "river", "garden", "night", "erlang", "the", "letters")
 BOOKS = range(1, 41)  # people rate odd books and shelve even ones
+REVIEWED_BOOKS = range(41, 45)  # others, because a review rates and shelves its book
 PASSIVE = ("stillreader1", "stillreader2", "stillreader3")  # only blocked
 
 
@@ -97,7 +98,7 @@ class Person(threading.Thread):
         """Act until the event `end` is set."""
         acts: list[tuple[Callable[[], None], int]] = [
             (self.view_page, 7), (self.search, 2), (self.view_book, 3), (self.tag, 2), (self.shelve, 2),
-            (self.rate, 2), (self.follow, 2), (self.block, 1), (self.post, 3), (self.like, 2), (self.delete, 1),
+            (self.rate, 2), (self.follow, 2), (self.block, 1), (self.post, 3), (self.like, 2), (self.review, 1), (self.delete, 1),
             (self.fill_cart, 3),
             (self.buy, 2), (self.log_in, 2), (self.log_out, 2), (self.register_newcomer, 1),
             (self.probe_ended_session, 3), (self.probe_gone_post, 3),
@@ -297,6 +298,13 @@ class Person(threading.Thread):
         if self.memory.seen:
             pk, is_on = self.random.choice(self.memory.seen), self.random.random() < 0.7
             self.write(("like", self.name, pk), is_on, f"/posts/{pk}/{'like' if is_on else 'unlike'}/", {})
+
+    def review(self) -> None:
+        """Write a review, or edit it."""
+        self.memory.number += 1
+        pk, text = self.random.choice(REVIEWED_BOOKS), f"{self.name} judges number {self.memory.number}"
+        fields: dict[str, object] = {"text": text, "stars": f"{self.random.randint(1, 10) / 2:g}"}
+        self.write(("review", self.name, pk), text, f"/books/{pk}/review/", fields)
 
     def delete(self) -> None:
         if not self.memory.posts:

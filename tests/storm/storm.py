@@ -19,7 +19,7 @@ from shop.models import Product
 from tests.storm.checks import FinalCheck, find_unrest, wait_for_convergence
 from tests.storm.faults import Weather, plan_faults
 from tests.storm.ledger import Calendar, Ledger, Outcome
-from tests.storm.people import BOOKS, PASSIVE, Person, Tab
+from tests.storm.people import BOOKS, PASSIVE, REVIEWED_BOOKS, Person, Tab
 from tests.storm.stack import Stack
 from tests.support.servers import wait_until
 
@@ -43,7 +43,7 @@ class Storm:
 
     def __init__(self, stack: Stack, seed: str, minutes: float, *, is_small: bool, has_faults: bool) -> None:
         self.seed, self.seconds, self.has_faults = seed, minutes * 60, has_faults
-        self.people, self.books = (FEW_PEOPLE, len(BOOKS)) if is_small else (PEOPLE, BOOK_COUNT)
+        self.people, self.books = (FEW_PEOPLE, len(BOOKS) + len(REVIEWED_BOOKS)) if is_small else (PEOPLE, BOOK_COUNT)
         servers = ["PostgreSQL" if stack.postgres else "SQLite", *["Redis Cluster"] * (stack.cluster is not None)]
         self.title = f"storm of {minutes:g} minutes, seed {seed}, on {' and '.join(servers)}, relay: {stack.relay}"
         self.stack, self.calendar, self.end = stack, Calendar(), threading.Event()

@@ -34,17 +34,20 @@ def _load_demo(folder: str) -> None:
     from demo.conversation import load_demo_conversation
     from demo.people import load_demo_logins, load_demo_people
     from demo.posts import load_demo_posts
+    from demo.reviews import load_demo_reviews
     from demo.shelves import load_demo_shelves
 
     _load_books_once(folder)
     _load_once("people", load_demo_people)
     logins.create_logins()
     _load_once("logins", lambda: load_demo_logins(logins.ROLES_BY_LOGIN))
+    # Before the posts, which are younger and have higher ids.
+    _load_once("shelves", load_demo_shelves)
+    _load_once("reviews", load_demo_reviews)
     # Posts and orders are about the books, and by the people.
     _load_once("posts", load_demo_posts)
     _load_once("conversation", load_demo_conversation)
     _load_shop_once(folder)
-    _load_once("shelves", load_demo_shelves)
     _refresh_shop()
 
 
