@@ -20,26 +20,68 @@ MAX_LIKES: Final = 12  # of a review
 # Before the demo's posts, which have higher ids: timelines are sorted by ids.
 FIRST_DAY, LAST_DAY = 240, 184  # days ago
 REVIEWS: Final = (
-    (9, "", "I expected a pleasant evening and got three sleepless nights.\n\nThe first half builds its world **slowly**, "
-     "and some readers will leave there. Stay. Every detail returns, and the last chapters earn all of them."),
-    (8, "", "What works:\n\n- the voice, dry and kind at once\n- the minor characters, each with a life of their own\n- the "
-     "weather\n\nWhat does not: the subplot with the letters. I would have cut it."),
-    (5, "", "Not my book. The sentences are careful, the plot is careful, and I finished it with the feeling of having "
-     "visited a museum on a Monday."),
-    (10, "", "> A good book is one that you argue with.\n\nI argued with this one for weeks. I still think that the "
-     "decision in the middle is wrong, ||and that the narrator knows it||, but I have rarely been so glad to disagree."),
-    (7, "the ending", "Read it in one go, then started again at page one.\n\nThe ending divides people: ||nobody comes back, "
-     "and the house stays empty||. For me it was the only honest one."),
-    (6, "", "Charming, and about eighty pages too long. The chapters at the harbour are wonderful. The rest is waiting for "
-     "the next chapter at the harbour."),
-    (9, "", "My reading circle chose it against my vote. I apologise to all of them.\n\n1. The opening is perfect.\n2. The "
-     "dialogue is better.\n3. I have no third point, I was busy reading."),
-    (4, "", "I wanted to like it. The idea is fine, but everybody speaks with the same voice, and the surprises arrive with "
-     "a bell around their neck."),
-    (8, "", "*Quiet* is the word that everybody uses, and it is right. Quiet like a kitchen at six in the morning."),
-    (7, "", "A book for people who read footnotes. I am one of them. Half a star less for the map, which lacks the one "
-     "island that matters."),
-)  # fmt: skip
+    (
+        9,
+        "",
+        "I expected a pleasant evening and got three sleepless nights.\n\nThe first half builds its world "
+        "**slowly**, and some readers will leave there. Stay. Every detail returns, and the last chapters "
+        "earn all of them.",
+    ),
+    (
+        8,
+        "",
+        "What works:\n\n- the voice, dry and kind at once\n- the minor characters, each with a life of their "
+        "own\n- the weather\n\nWhat does not: the subplot with the letters. I would have cut it.",
+    ),
+    (
+        5,
+        "",
+        "Not my book. The sentences are careful, the plot is careful, and I finished it with the feeling of "
+        "having visited a museum on a Monday.",
+    ),
+    (
+        10,
+        "",
+        "> A good book is one that you argue with.\n\nI argued with this one for weeks. I still think that "
+        "the decision in the middle is wrong, ||and that the narrator knows it||, but I have rarely been so "
+        "glad to disagree.",
+    ),
+    (
+        7,
+        "the ending",
+        "Read it in one go, then started again at page one.\n\nThe ending divides people: ||nobody comes "
+        "back, and the house stays empty||. For me it was the only honest one.",
+    ),
+    (
+        6,
+        "",
+        "Charming, and about eighty pages too long. The chapters at the harbour are wonderful. The rest is "
+        "waiting for the next chapter at the harbour.",
+    ),
+    (
+        9,
+        "",
+        "My reading circle chose it against my vote. I apologise to all of them.\n\n1. The opening is "
+        "perfect.\n2. The dialogue is better.\n3. I have no third point, I was busy reading.",
+    ),
+    (
+        4,
+        "",
+        "I wanted to like it. The idea is fine, but everybody speaks with the same voice, and the surprises "
+        "arrive with a bell around their neck.",
+    ),
+    (
+        8,
+        "",
+        "*Quiet* is the word that everybody uses, and it is right. Quiet like a kitchen at six in the morning.",
+    ),
+    (
+        7,
+        "",
+        "A book for people who read footnotes. I am one of them. Half a star less for the map, which lacks "
+        "the one island that matters.",
+    ),
+)
 
 
 def load_demo_reviews(now: datetime | None = None) -> int:

@@ -98,8 +98,8 @@ class Person(threading.Thread):
         """Act until the event `end` is set."""
         acts: list[tuple[Callable[[], None], int]] = [
             (self.view_page, 7), (self.search, 2), (self.view_book, 3), (self.tag, 2), (self.shelve, 2),
-            (self.rate, 2), (self.follow, 2), (self.block, 1), (self.post, 3), (self.like, 2), (self.review, 1), (self.delete, 1),
-            (self.fill_cart, 3),
+            (self.rate, 2), (self.follow, 2), (self.block, 1), (self.post, 3), (self.like, 2),
+            (self.review, 1), (self.delete, 1), (self.fill_cart, 3),
             (self.buy, 2), (self.log_in, 2), (self.log_out, 2), (self.register_newcomer, 1),
             (self.probe_ended_session, 3), (self.probe_gone_post, 3),
         ]  # fmt: skip
