@@ -43,9 +43,6 @@ document.addEventListener("htmx:responseError", sendPlainly, true);
     list.ariaLabel = field.dataset.names;
     field.after(list);
     const box = { list, timer: 0, unknown: null, ...attachListbox(field, list, { first: 0 }) };
-    list.addEventListener("htmx:afterSwap", () => {
-      box.unknown = list.querySelector("[role=option]") ? null : box.asked;
-    });
     list.addEventListener("pointerdown", (event) => event.preventDefault()); // keeps the focus in the field
     list.addEventListener("click", (event) => {
       const name = event.target.closest("[data-name]")?.dataset.name;
@@ -58,6 +55,20 @@ document.addEventListener("htmx:responseError", sendPlainly, true);
     boxes.set(field, box);
     return box;
   };
+  const load = async (field, box, name) => {
+    box.asked = name;
+    try {
+      const response = await fetch(`${field.dataset.namesUrl}?${new URLSearchParams({ q: name })}`);
+      const html = response.ok && !response.redirected ? await response.text() : "";
+      // Not by htmx: the form, and the list in it, may have been replaced meanwhile.
+      if (!box.list.isConnected || box.asked !== name) return;
+      box.list.innerHTML = html;
+      box.unknown = html.trim() ? null : name;
+      box.update();
+    } catch {
+      box.show(false); // without suggestions
+    }
+  };
   document.addEventListener("input", ({ target: field }) => {
     if (!field.matches(".composer textarea")) return;
     const name = typed(field);
@@ -66,9 +77,6 @@ document.addEventListener("htmx:responseError", sendPlainly, true);
     clearTimeout(box.timer);
     // No name begins with this: the text after the @ goes on, and no longer text can be a name either.
     if (!name || (box.unknown && name.startsWith(box.unknown))) return box.show(false);
-    box.timer = setTimeout(() => {
-      box.asked = name;
-      htmx.ajax("GET", field.dataset.namesUrl, { target: box.list, swap: "innerHTML", values: { q: name } });
-    }, 150);
+    box.timer = setTimeout(() => load(field, box, name), 150);
   });
 })();

@@ -1,4 +1,4 @@
-// Suggestions below a field, in a listbox for the arrow keys (the ARIA combobox pattern). htmx fills the list.
+// Suggestions below a field, in a listbox for the arrow keys (the ARIA combobox pattern).
 const attachListbox = (input, list, { first = -1 } = {}) => {
   let active = -1;
   const options = () => [...list.querySelectorAll("[role=option]")];
@@ -20,11 +20,7 @@ const attachListbox = (input, list, { first = -1 } = {}) => {
     if (list.hidden && length) show(true);
     if (length) mark(active < 0 && step < 0 ? length - 1 : active + step === length ? -1 : active + step);
   };
-  list.addEventListener("htmx:afterSwap", () => show(options().length > 0 && document.activeElement === input));
-  // Ignore failed suggestions, because the form works without them.
-  const stay = (event) => (event.target === input || event.target === list) && event.stopPropagation();
-  document.addEventListener("htmx:responseError", stay, true);
-  document.addEventListener("htmx:sendError", stay, true);
+  const update = () => show(options().length > 0 && document.activeElement === input);
   input.addEventListener("keydown", (event) => {
     const chosen = options()[active];
     if (event.isComposing || (first >= 0 && list.hidden)) return;
@@ -35,5 +31,5 @@ const attachListbox = (input, list, { first = -1 } = {}) => {
     else return;
     event.preventDefault();
   });
-  return { show };
+  return { show, update };
 };

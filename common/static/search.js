@@ -2,7 +2,13 @@
 (() => {
   const input = document.getElementById("seek");
   if (!input) return;
-  const { show } = attachListbox(input, document.getElementById("seek-list"));
+  const list = document.getElementById("seek-list");
+  const { show, update } = attachListbox(input, list);
+  list.addEventListener("htmx:afterSwap", update);
+  // Ignore failed suggestions, because the form still searches.
+  const stay = (event) => event.target === input && event.stopPropagation();
+  document.addEventListener("htmx:responseError", stay, true);
+  document.addEventListener("htmx:sendError", stay, true);
   input.form.addEventListener("focusout", ({ relatedTarget }) => input.form.contains(relatedTarget) || show(false));
   document.addEventListener("keydown", (event) => {
     const isTyping = event.target.closest("input, textarea, select, [contenteditable]");

@@ -76,7 +76,7 @@ def test_reader_buys_a_book_by_keyboard(
     find_book(page)
     press(page, "Enter", page.get_by_role("button", name="Reading", exact=True))
     expect(page.get_by_role("button", name="Reading", exact=True, pressed=True)).to_be_focused()
-    tab_to(page, page.get_by_role("radio", name="1 star"), most=3)
+    tab_to(page, page.get_by_role("radio", name="0.5 star"), most=3)
     page.keyboard.press("Space")
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")

@@ -70,7 +70,7 @@ def test_unknown_mode_of_a_drain_is_reported_with_the_mirror(settings: Settings)
     (message,) = said()
     assert (message.id, message.obj) == ("mirror.E024", Later)
     assert "'later'" in message.msg
-    assert message.hint == "The modes are inline, after_response, worker."
+    assert message.hint == "The modes are inline, after_response, worker, relay."
     settings.MIRROR = {**settings.MIRROR, "DRAIN": "never"}
     assert [m.msg for m in said()][-1] == "MIRROR[\"DRAIN\"] is 'never', which is no mode."
 
