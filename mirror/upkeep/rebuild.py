@@ -132,6 +132,9 @@ class _Run:
             self._begin_rebuild()
         if not self._all_rows():
             return None
+        # Before the strays: a row that waits for one of these changes would not count as one, and would stay for good.
+        # A crash in between leaves the mirror cold, and the next rebuild reads every row.
+        self._mark_sources()
         removed = 0 if self.token.endswith(":empty") else strays.remove(self.mirror, self.redis)
         if not self._finish():
             return None
@@ -220,11 +223,13 @@ class _Run:
         if not marker.set_after_rebuild(self.mirror, self.redis, self.token):
             return False
         self._save_progress(rebuild_token="", rebuild_cursor=None)
+        return True
+
+    def _mark_sources(self) -> None:
+        """Mark the changes of sources as applied: every row was read after them."""
         # Chained mirrors would still need these changes.
         if not registry.chained(self.mirror.name):
-            # Every row was read after these changes. Spreading them would drain all their rows again.
             changes.mark_applied(self.sources, ":".join(self.token.split(":")[1:3]))
-        return True
 
     def _save_progress(self, **progress: Any) -> None:
         """Save progress, unless another rebuild has begun and has its own position."""

@@ -24,7 +24,8 @@ MAX_PAGES: Final = 1024
 MAX_COMMANDS: Final = 200  # of a page that are read ahead
 PLAN_SECONDS: Final = 1.0  # for which a plan is kept although it did not cover a visit
 TOKEN_LENGTH: Final = 32  # characters of a session token
-PLACES: Final = ("\0uid:", "\0shelf:", "\0session")  # stand for the parts of keys that differ between readers
+# Stand for the parts of keys that differ between readers. The last one is at the end of a key.
+PLACES: Final = ("\0uid:", "\0shelf:", "\0session", "\0end")
 
 
 class Reader(NamedTuple):
@@ -136,11 +137,13 @@ def _replace_in_reads(asked: Asked, old: Sequence[str], new: Sequence[str]) -> A
 
 
 def _replace(text: str, old: Sequence[str], new: Sequence[str]) -> str:
-    for one, other in zip(old, new, strict=True):
+    for one, other in zip(old[:-1], new[:-1], strict=True):
         text = text.replace(one, other)
-    return text
+    return text.removesuffix(old[-1]) + new[-1] if text.endswith(old[-1]) else text
 
 
-def _make_key_parts(reader: Reader) -> tuple[str, str, str]:
+def _make_key_parts(reader: Reader) -> tuple[str, str, str, str]:
     """Return the parts of keys that contain the reader's id or the session's digest."""
-    return f"uid:{{{reader.user}}}:", catalog_keys.shelf_entry(f"{reader.user}:"), reader.digest
+    # "}:7" ends keys in the slot of something else, such as that of the reader's review of a book.
+    user = reader.user
+    return f"uid:{{{user}}}:", catalog_keys.shelf_entry(f"{user}:"), reader.digest, f"}}:{user}"

@@ -8,6 +8,6 @@ app_name = "moderation"
 urlpatterns = [
     path("report/<kind>/<target>/", reports.report, name="report"),
     path("reports/", notices.own_notices, name="notices"),
-    path("reports/<key>/", notices.report_status, name="report_status"),
-    path("decisions/<key>/", notices.decision, name="decision"),
+    path("reports/<slug:key>/", notices.report_status, name="report_status"),
+    path("decisions/<slug:key>/", notices.decision, name="decision"),
 ]

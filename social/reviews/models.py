@@ -38,7 +38,10 @@ class Review(models.Model):
         verbose_name = _("review")
         verbose_name_plural = _("reviews")
         constraints = [models.UniqueConstraint(fields=["user", "book"], name="reviews_review_once")]
-        indexes = [models.Index(fields=["book", "-post"], name="reviews_of_book")]
+        indexes = [
+            models.Index(fields=["book", "-post"], name="reviews_of_book"),
+            models.Index(fields=["post"], condition=~models.Q(text=""), name="reviews_with_text"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.user_id}: {self.book_id}"

@@ -173,7 +173,7 @@ def test_staff_need_the_permission(client: Client) -> None:
     index = client.get("/admin/").content.decode()
     assert "/loginlog/report/" not in index
     assert 'class="loginlog"' not in index
-    dora.user_permissions.add(Permission.objects.get(codename="view_report"))
+    dora.user_permissions.add(Permission.objects.get(codename="view_report", content_type__app_label="loginlog"))
     assert [client.get(path).status_code for path in paths] == [200] * 3
     assert "/loginlog/report/" in client.get("/admin/").content.decode()
     User.objects.filter(pk=dora.pk).update(is_staff=False)

@@ -22,7 +22,7 @@ DAY = date(2026, 3, 2)
 @pytest.fixture
 def staff(client: Client) -> Client:
     user = User.objects.create_user("ken thompson", is_staff=True)
-    user.user_permissions.add(Permission.objects.get(codename="view_report"))
+    user.user_permissions.add(Permission.objects.get(codename="view_report", content_type__app_label="loginlog"))
     client.force_login(user)
     return client
 

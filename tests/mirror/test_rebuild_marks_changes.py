@@ -47,6 +47,7 @@ def test_changes_of_sources_during_a_rebuild_are_drained_afterwards(pending: lis
     Label.objects.filter(name="new").update(name="newer")
     breaker.reset()
     assert run._all_rows()
+    run._mark_sources()
     assert run._finish()
     assert Change.objects.pending().filter(mirror="titem").exclude(source="").count() == 1
     drain_all()

@@ -24,6 +24,7 @@ PUBLIC_VIEWS = {
     *("home", "about", "help", "privacy", "terms", "accounts:leaderboard", "shop:sale"),
     *("catalog:list", "catalog:book", "author"),
     *("social:global", "social:hashtag", "social:book_posts", "social:author_posts", "social:person", "social:post"),
+    *("reviews:book", "social:book_feed", "social:author_feed", "social:person_feed", "social:shelf_feed"),
 }
 
 

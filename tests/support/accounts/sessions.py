@@ -24,8 +24,8 @@ PASSWORD = "a quiet bookshop"
 
 @pytest.fixture
 def warm_sessions() -> None:
-    """Warm the session mirror, so that sessions are read from Redis."""
-    rebuild(["session"])
+    """Warm the mirrors of sessions and of the number in the header, so that both are read from Redis."""
+    rebuild(["session", "notification"])
 
 
 @pytest.fixture
