@@ -29,7 +29,7 @@ def test_the_notification_of_a_deleted_review_goes_with_a_rebuild() -> None:
     drain_all()
     assert Notification.objects.filter(kind="review", user=ann).exists()
     breaker.failed()
-    Post.objects.filter(user=bob).first().delete()  # type: ignore[union-attr]
+    Post.objects.filter(user=bob).first().delete()
     breaker.reset()
     rebuild(["notified_review"])
     assert not Notification.objects.filter(kind="review").exists()
