@@ -5,10 +5,10 @@ import sys
 from django.core.management import call_command
 
 from accounts.models import User
-from demo.conversation import load_demo_conversation
+from demo.community.conversation import load_demo_conversation
+from demo.community.reviews import load_demo_reviews
 from demo.people import load_demo_people
 from demo.posts import load_demo_posts
-from demo.reviews import load_demo_reviews
 from demo.shelves import load_demo_shelves
 from demo.shop import ensure_sale, load_demo_shop, record_recent_views
 from tests.support.social.timelines import warm_up

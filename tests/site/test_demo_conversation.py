@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from accounts.models import User
-from demo.conversation import MAX_LIKES, load_demo_conversation
+from demo.community.conversation import MAX_LIKES, load_demo_conversation
 from demo.people import READER_NAMES
 from social.models import Like, Post
 from social.services.posts import create_post

@@ -6,8 +6,8 @@ import pytest
 
 from accounts.models import User
 from catalog.shelves.models import ShelfEntry
+from demo.community.reviews import MAX_REVIEWS, load_demo_reviews
 from demo.people import READER_NAMES
-from demo.reviews import MAX_REVIEWS, load_demo_reviews
 from social.models import Like, Post
 from social.reviews.models import Review
 from tests.support.catalog.make import make_book

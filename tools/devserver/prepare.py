@@ -31,10 +31,10 @@ def prepare_site(*, demo: bool) -> None:
 
 def _load_demo(folder: str) -> None:
     # Imported late, because models exist only after ``django.setup``.
-    from demo.conversation import load_demo_conversation
+    from demo.community.conversation import load_demo_conversation
+    from demo.community.reviews import load_demo_reviews
     from demo.people import load_demo_logins, load_demo_people
     from demo.posts import load_demo_posts
-    from demo.reviews import load_demo_reviews
     from demo.shelves import load_demo_shelves
 
     _load_books_once(folder)

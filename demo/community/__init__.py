@@ -1,0 +1,1 @@
+"""Reviews, likes and replies of the demo."""
