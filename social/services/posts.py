@@ -41,7 +41,7 @@ def create_post(
 ) -> Post:
     """Create a post, about a book or as a reply. Return the existing post if the user already has one with this key.
 
-    note: what the text is about, for readers who may not want to see it. Raises ValidationError by field (text, note,
+    note: the subject of the text, for readers that may not want to see it. Raises ValidationError by field (text, note,
     book, parent, key).
     """
     note = clean_note(note)

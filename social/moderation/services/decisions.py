@@ -1,4 +1,4 @@
-"""Decisions about cases: what staff may decide, what a decision does, and how it is reversed."""
+"""Decisions about cases: the rights of staff, the effects of a decision, and its reversal."""
 
 from contextlib import suppress
 from datetime import timedelta
