@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from catalog.models import Book
-from catalog.shelves.models import ReadingGoal, Shelf, ShelfEntry, ShelfSettings
+from catalog.shelves.models import ENDED_SHELVES, ReadingGoal, Shelf, ShelfEntry, ShelfSettings
 from common.database import split_slices
 from demo.logins import ROLES_BY_LOGIN
 from demo.people import READER_NAMES
@@ -21,7 +21,7 @@ HISTORY_DAYS: Final = 182
 GOAL_BOOKS: Final = 30
 MAX_BOOKS: Final = 90  # on shelves
 # The number of a login's books on each shelf, and of another reader's books.
-BOOKS_BY_SHELF: Final = {Shelf.READ: 14, Shelf.READING: 3, Shelf.WANT: 9}
+BOOKS_BY_SHELF: Final = {Shelf.READ: 14, Shelf.READING: 3, Shelf.WANT: 9, Shelf.ABANDONED: 2}
 BOOKS_OF_READER: Final = {Shelf.READ: 4, Shelf.WANT: 3}
 STAR_CHOICES: Final = (4, 5, 6, 7, 8, 8, 9, 10)  # halves of a star
 
@@ -58,14 +58,15 @@ def _invent_entries(name: str, user_id: int, books: list[int], today: date) -> I
 
 
 def _invent_entry(random: Random, user_id: int, book: int, shelf: Shelf, today: date) -> ShelfEntry:
-    # A read book was shelved long enough ago to be finished by now.
-    least_age = 45 if shelf == Shelf.READ else 1
+    # The reading of such a book began long enough ago to have ended by now.
+    least_age = 45 if shelf in ENDED_SHELVES else 1
     shelved = today - timedelta(days=random.randrange(least_age, HISTORY_DAYS))
     entry = ShelfEntry(user_id=user_id, book_id=book, shelf=shelf, shelved_on=shelved)
     if shelf != Shelf.WANT:
         started = shelved + timedelta(days=random.randrange(15))
         entry.started_on = min(started, today)
-        if shelf == Shelf.READ:
+        if shelf in ENDED_SHELVES:
             entry.finished_on = started + timedelta(days=random.randrange(2, 25))
+        if shelf == Shelf.READ:
             entry.stars = random.choice(STAR_CHOICES)
     return entry

@@ -13,7 +13,7 @@ import orjson
 from catalog import keys
 from catalog.books.records import BookRecord
 from catalog.mirrors import BookMirror
-from catalog.shelves.mirrors import ShelfEntryMirror, ShelfSettingsMirror
+from catalog.shelves.mirrors import EarlierReadingMirror, ShelfEntryMirror, ShelfSettingsMirror
 from catalog.shelves.models import STARS, Privacy, Shelf
 from catalog.shelves.records import EPOCH, SHELVES, Record, build_entry_key, count_stars, to_score
 from mirror import Place, together
@@ -36,7 +36,7 @@ class ShelvedBook:
     def json(self) -> dict[str, Any]:
         """The entry in the form of JSON answers."""
         answer: dict[str, Any] = {"book": orjson.Fragment(self.book.raw), "stars": count_stars(self.fields["stars"])}
-        for name in ("shelved_on", "started_on", "finished_on"):
+        for name in ("shelved_on", "started_on", "finished_on", "finished_precision", "earlier", "progress"):
             answer[name] = self.fields[name]
         return answer
 
@@ -52,7 +52,7 @@ class ShelvedBook:
 
 class ShelfSummary(NamedTuple):
     """A summary of a reader's shelves: privacy and number of books of each, the goal of a year (None: no goal), and the
-    number of books finished in that year.
+    number of readings finished in that year.
     """
 
     privacy: Mapping[str, str]
@@ -127,14 +127,15 @@ def get_shelf_summary(user_id: int, year: int) -> ShelfSummary:
     with together() as reads:
         settings = reads(ShelfSettingsMirror.get, user_id)
         counts = {shelf: reads(ShelfEntryMirror.count, keys.shelf_of(user_id, shelf)) for shelf in SHELVES}
-        read_shelf = keys.shelf_of(user_id, Shelf.READ)
-        finished = reads(ShelfEntryMirror.count, read_shelf, low=date(year, 1, 1), high=date(year, 12, 31))
+        days = {"low": date(year, 1, 1), "high": date(year, 12, 31)}
+        latest = reads(ShelfEntryMirror.count, keys.shelf_of(user_id, Shelf.READ), **days)
+        earlier = reads(EarlierReadingMirror.count, keys.readings_of(user_id), **days)
     record = settings.value or {}
     return ShelfSummary(
         privacy={shelf.value: record.get("privacy", {}).get(shelf, Privacy.PUBLIC) for shelf in SHELVES},
         counts={shelf.value: count.value for shelf, count in counts.items()},
         goal=record.get("goals", {}).get(str(year)),
-        finished=finished.value,
+        finished=latest.value + earlier.value,
     )
 
 
@@ -181,7 +182,7 @@ def _parse_cursor(text: str) -> Place | None:
 def count_readers(book_id: int) -> BookReaders:
     """Return the numbers of readers who shelved and rated a book.
 
-    From a warm mirror: 1 round trip of 13 commands, no SQL.
+    From a warm mirror: 1 round trip of 14 commands, no SQL.
     """
     with together() as reads:
         readers = reads(ShelfEntryMirror.counts, keys.readers_of(book_id), range(len(SHELVES)))

@@ -157,7 +157,9 @@ def _apply_change(user_id: int, book_id: int, given: dict[str, Any]) -> None:
         case "rate":
             services.rate_book(user_id, book_id, given["stars"], get_today())
         case "dates":
-            services.set_reading_dates(user_id, book_id, given["started_on"], given["finished_on"])
+            services.set_reading_dates(
+                user_id, book_id, services.ReadingDates(given["started_on"], given["finished_on"])
+            )
         case "remove":
             services.remove_from_shelf(user_id, book_id)
 

@@ -28,11 +28,16 @@ from tests.support.warm_mirrors import rebuild
 pytestmark = pytest.mark.django_db(transaction=True)
 
 JSON = {"Accept": "application/json"}
-LEVELS = {Shelf.WANT: Privacy.PUBLIC, Shelf.READING: Privacy.FOLLOWERS, Shelf.READ: Privacy.ME}
+LEVELS = {
+    Shelf.WANT: Privacy.PUBLIC,
+    Shelf.READING: Privacy.FOLLOWERS,
+    Shelf.READ: Privacy.ME,
+    Shelf.ABANDONED: Privacy.FOLLOWERS,
+}
 TITLES = {shelf: f"A secret of {shelf.value}!" for shelf in Shelf}
 SEEN = {
     "owner": set(Shelf),
-    "follower": {Shelf.WANT, Shelf.READING},
+    "follower": {Shelf.WANT, Shelf.READING, Shelf.ABANDONED},
     "stranger": {Shelf.WANT},
     "anonymous": {Shelf.WANT},
     "blocked": set(),
@@ -41,7 +46,7 @@ SEEN = {
 
 
 class Library:
-    """Olga's three shelves, each with one book and a different privacy."""
+    """Olga's shelves, each with one book and a different privacy."""
 
     def __init__(self) -> None:
         names = ("owner", "follower", "stranger", "blocked", "blocking")
