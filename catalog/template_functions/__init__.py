@@ -22,6 +22,7 @@ FUNCTIONS: Final[Mapping[str, Any]] = {
     "all_stars": STARS,
     "shelf_button": shelves.shelf_button,
     "shelf_choices": Shelf.choices,
+    "shelf_label": shelves.shelf_label,
     "star_label": shelves.star_label,
     "structured_data": books.structured_data,
     "tag_link": books.tag_link,
