@@ -1,13 +1,15 @@
 """Users, their login counts, and their sessions."""
 
 from collections.abc import Iterable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from django.contrib.auth.models import AbstractUser
 from django.contrib.auth.models import UserManager as DjangoUserManager
 from django.contrib.sessions.base_session import AbstractBaseSession
 from django.db import models
+from django.db.models import Value
 from django.db.models.functions import Cast, Upper
+from django.db.models.lookups import Exact
 from django.utils import timezone
 from django.utils.crypto import get_random_string, salted_hmac
 from django.utils.module_loading import import_string
@@ -22,7 +24,10 @@ from accounts.passwords.hashers import normalize_password
 from accounts.second_factor.models import AuthenticatorApp as AuthenticatorApp
 from accounts.second_factor.models import Passkey as Passkey
 from accounts.second_factor.models import RecoveryCode as RecoveryCode
-from common.text import fold
+from common.text import fold, fold_address
+
+
+MAX_SAME_ADDRESS: Final = 10  # accounts of one address that a login looks at
 
 
 def new_secret() -> str:
@@ -73,6 +78,20 @@ class UserManager(DjangoUserManager.from_queryset(UserQuerySet)):  # type: ignor
         """
         found: User = self.select_related("deletion", "suspension").get(name_key=fold(username or ""))
         return found
+
+    def get_by_login(self, typed: str) -> "User":
+        """Return the user with this name, or with this verified email address. Raises User.DoesNotExist.
+
+        An address of several accounts finds none of them: each guess would check a password of each.
+        """
+        if "@" not in typed:  # no name contains it
+            return self.get_by_natural_key(typed)
+        same = self.select_related("deletion", "suspension").filter(Exact(Upper("email"), Upper(Value(typed))))
+        # The database's upper case may equate addresses that ``fold_address`` distinguishes.
+        found = [user for user in same[:MAX_SAME_ADDRESS] if fold_address(user.email) == fold_address(typed)]
+        if len(found) != 1:
+            raise User.DoesNotExist
+        return found[0]
 
 
 class User(AbstractUser):

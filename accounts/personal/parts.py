@@ -5,7 +5,7 @@ from django.contrib.contenttypes.models import ContentType
 
 from accounts.audit.models import AuditEvent
 from accounts.lockout import unlock
-from accounts.lockout.limits import normalize_name
+from accounts.lockout.limits import list_logins
 from accounts.models import (
     AccountDeletion,
     AuthenticatorApp,
@@ -57,7 +57,8 @@ def _erase_staff_actions(user_id: int) -> bool:
 
 
 def _erase_failed_logins(user_id: int) -> bool:
-    for name in User.objects.filter(pk=user_id).values_list("username", flat=True):
-        unlock(name=normalize_name(name))
-        AuditEvent.objects.filter(object=normalize_name(name), model="").update(object="", address="")
+    for username, email in User.objects.filter(pk=user_id).values_list("username", "email"):
+        for name in list_logins(username, email):
+            unlock(name=name)
+            AuditEvent.objects.filter(object=name, model="").update(object="", address="")
     return False
