@@ -26,7 +26,6 @@ from accounts.second_factor.models import Passkey as Passkey
 from accounts.second_factor.models import RecoveryCode as RecoveryCode
 from common.text import fold, fold_address
 
-
 MAX_SAME_ADDRESS: Final = 10  # accounts of one address that a login looks at
 
 
@@ -117,6 +116,8 @@ class User(AbstractUser):
     user_type = models.CharField(
         _("type"), max_length=20, choices=Type.choices, default=Type.CLIENT, db_default=Type.CLIENT
     )
+    # Without choices: the tables of zones change, and a migration for each change would help nobody.
+    time_zone = models.CharField(_("time zone"), max_length=60, blank=True, default="", db_default="")
     # Part of the hash of every session: a new secret ends all sessions of the user.
     session_secret = models.CharField(_("session secret"), max_length=32, default=new_secret, editable=False)
     last_login = None  # LoginStats stores it, because a login must not change the user's row

@@ -66,7 +66,10 @@ def list_logins(username: str, email: str) -> list[str]:
 
 
 def list_counters(given: str, address: str, device: str = "") -> list[Counter]:
-    """Return the counters of an attempt with the typed name or email address. address: "" if unknown. device: "" if not a known one."""
+    """Return the counters of an attempt with the typed name or email address.
+
+    address: "" if unknown. device: "" if not a known one.
+    """
     name = normalize_name(given)
     if device:
         return [Counter(_make_own_limit("device"), name, device)]

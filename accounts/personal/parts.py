@@ -19,7 +19,17 @@ from accounts.models import (
 )
 from accounts.personal.registry import Part, erase_nothing, make_part, register
 
-ACCOUNT_COLUMNS = ["id", "username", "email", "first_name", "last_name", "user_type", "date_joined", "is_staff"]
+ACCOUNT_COLUMNS = [
+    "id",
+    "username",
+    "email",
+    "first_name",
+    "last_name",
+    "user_type",
+    "date_joined",
+    "is_staff",
+    "time_zone",
+]
 
 
 def register_parts() -> None:
