@@ -151,6 +151,26 @@ class User(AbstractUser):
         return salted_hmac("accounts.User.session", text, secret=secret, algorithm="sha256").hexdigest()
 
 
+class FormerName(models.Model):
+    """A name that a user had before. No one else can take it until it is no longer reserved."""
+
+    user = models.ForeignKey(User, verbose_name=_("user"), on_delete=models.CASCADE, related_name="former_names")
+    name = models.CharField(pgettext_lazy("of a reader", "name"), max_length=60)
+    name_key = FoldedField(_("normalized name"), of="name", max_length=MAX_NAME_KEY, db_index=True, editable=False)
+    name_skeleton = SkeletonField(
+        _("lookalike form of the name"), of="name", max_length=MAX_SKELETON, db_index=True, editable=False
+    )
+    changed_at = models.DateTimeField(_("changed"))
+    reserved_until = models.DateTimeField(_("reserved until"), db_index=True)
+
+    class Meta:
+        verbose_name = _("former name")
+        verbose_name_plural = _("former names")
+
+    def __str__(self) -> str:
+        return self.name
+
+
 class LoginStats(models.Model):
     """The number of a user's logins and the time of the last one. A user without a row has never logged in."""
 

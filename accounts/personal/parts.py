@@ -10,6 +10,7 @@ from accounts.models import (
     AccountDeletion,
     AuthenticatorApp,
     EmailChange,
+    FormerName,
     LoginStats,
     Passkey,
     RecoveryCode,
@@ -38,6 +39,7 @@ def register_parts() -> None:
     staff = "It names other people, and the site keeps it for its own safety."
     register(make_part("account", User, "pk", ACCOUNT_COLUMNS, erase=erase_nothing))
     register(make_part("logins", LoginStats, "user", ["login_times", "last_login_time"]))
+    register(make_part("former_names", FormerName, "user", ["name", "changed_at", "reserved_until"]))
     register(make_part("email_changes", EmailChange, "user", ["email", "asked_at"]))
     register(make_part("authenticator_apps", AuthenticatorApp, "user", ["created_at"]))
     register(make_part("passkeys", Passkey, "user", ["name", "created_at", "used_at"]))
