@@ -47,14 +47,14 @@ def change_name(user_id: int, name: str) -> None:
             if name == user.username:
                 raise ValidationError(_("This is already your name."), code="same")
             if not is_available(name, user_id):
-                raise ValidationError(NAME_REFUSED, code="taken")
+                raise ValidationError(str(NAME_REFUSED), code="taken")
             former, user.username = user.username, name
             user.save(update_fields=["username", "name_key", "name_skeleton"])
             keep_former_name(user, former)
             record_event(Kind.NAME, user, actor=user)
     # A concurrent registration took the name after the check.
     except IntegrityError as error:
-        raise ValidationError(NAME_REFUSED, code="taken") from error
+        raise ValidationError(str(NAME_REFUSED), code="taken") from error
 
 
 def keep_former_name(user: User, former: str) -> None:

@@ -40,7 +40,7 @@ def register(name: str) -> int:
     return Client().post("/accounts/register/", given).status_code
 
 
-def test_the_old_name_redirects_and_stays_reserved(redis: "Redis[bytes]", settings: Settings) -> None:
+def test_the_old_name_redirects_and_stays_reserved(redis: Redis, settings: Settings) -> None:
     ann, client = make_reader("Ann Lee")
     other, reader = make_reader("otto")
     post = create_post(other.pk, "well said, @Ann Lee")
