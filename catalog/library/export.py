@@ -35,7 +35,8 @@ def write_json(user_id: int) -> Iterator[bytes]:
     """Yield a JSON list with a line for each book."""
     start = b"[\n"
     for row in _read_books(user_id):
-        yield start + orjson.dumps({name: value for name, value in row.items() if name != "goodreads_id"})
+        del row["goodreads_id"]
+        yield start + orjson.dumps(row)
         start = b",\n"
     yield b"[]\n" if start == b"[\n" else b"\n]\n"
 
@@ -43,31 +44,40 @@ def write_json(user_id: int) -> Iterator[bytes]:
 def _build_line(row: Row) -> list[object]:
     authors = row["authors"] or [""]
     first, _, last = authors[0].rpartition(" ")
-    # A service reads whole stars; the exact rating is in the JSON file.
-    stars = int(row["rating"] + 0.5) if row["rating"] else 0
-    isbn = row["isbn"]
     values = {
         "Book Id": row["goodreads_id"] or "",
         "Title": row["title"],
         "Author": authors[0],
         "Author l-f": f"{last}, {first}" if first else authors[0],
         "Additional Authors": ", ".join(authors[1:]),
-        "ISBN13": isbn,
-        "My Rating": stars,
+        "ISBN13": row["isbn"],
+        # A service reads whole stars; the exact rating is in the JSON file.
+        "My Rating": int((row["rating"] or 0) + 0.5),
         "Original Publication Year": "" if row["year"] is None else row["year"],
-        "Date Read": _write_date(row["readings"][0]["finished_on"] if row["readings"] else None),
-        "Date Added": _write_date(row["shelved_on"]),
+        "Date Read": _find_date_read(row["readings"]).replace("-", "/"),
+        "Date Added": (row["shelved_on"] or "").replace("-", "/"),
+        # Commas separate the names of lists.
         "Bookshelves": ", ".join(name.replace(",", " ") for name in row["lists"]),
         "Exclusive Shelf": SHELF_NAMES.get(row["shelf"], row["shelf"]),
         "My Review": row["review"],
-        "Read Count": sum(1 for one in row["readings"] if one["finished_on"]) or int(row["shelf"] == Shelf.READ),
+        "Read Count": _count_readings(row),
     }
-    return [values.get(name, "") for name in COLUMNS]
+    return list(map(values.get, COLUMNS, [""] * len(COLUMNS)))
 
 
-def _write_date(text: str | None) -> str:
-    """Return a date as Goodreads writes it. A year has no day there, so it is left alone."""
-    return (text or "").replace("-", "/")
+def _find_date_read(readings: list[dict[str, str | None]]) -> str:
+    """Return the last date on which the book was finished, or "". Of a year alone, Goodreads' importer reads the year."""
+    for one in readings:
+        if one["finished_on"]:
+            return one["finished_on"]
+    return ""
+
+
+def _count_readings(row: Row) -> int:
+    count = 0
+    for one in row["readings"]:
+        count += one["finished_on"] is not None
+    return count or int(row["shelf"] == Shelf.READ)
 
 
 def _read_books(user_id: int) -> Iterator[Row]:
@@ -76,31 +86,48 @@ def _read_books(user_id: int) -> Iterator[Row]:
     listed = ListedBook.objects.filter(reading_list__user_id=user_id).values_list("book_id", flat=True)
     ids = shelved.union(listed).order_by("book_id")
     for some in split_slices(ids.iterator(chunk_size=ROWS_IN_MEMORY)):
-        yield from _build_rows(user_id, some)
+        yield from _Slice(user_id, some).build_rows()
 
 
-def _build_rows(user_id: int, ids: list[int]) -> Iterator[Row]:
-    entries = {one.book_id: one for one in ShelfEntry.objects.filter(user_id=user_id, book_id__in=ids)}
-    earlier = _group(EarlierReading.objects.filter(user_id=user_id, book_id__in=ids).order_by("-finished_on", "-pk"))
-    lists = _group(ListedBook.objects.filter(reading_list__user_id=user_id, book_id__in=ids).select_related("reading_list"))
-    reviews = find_reviews(user_id, ids)
-    for book in Book.objects.filter(pk__in=ids).prefetch_related("authors").order_by("pk"):
-        entry = entries.get(book.pk)
-        readings = [entry] if entry and (entry.started_on or entry.finished_on) else []
-        yield {
+class _Slice:
+    """What a reader has of some books."""
+
+    def __init__(self, user_id: int, ids: list[int]) -> None:
+        self.ids = ids
+        self.entries = _group(ShelfEntry.objects.filter(user_id=user_id, book_id__in=ids))
+        earlier = EarlierReading.objects.filter(user_id=user_id, book_id__in=ids)
+        self.earlier = _group(earlier.order_by("-finished_on", "-pk"))
+        listed = ListedBook.objects.filter(reading_list__user_id=user_id, book_id__in=ids)
+        self.listed = _group(listed.select_related("reading_list").order_by("reading_list__name"))
+        self.reviews = find_reviews(user_id, ids)
+
+    def build_rows(self) -> Iterator[Row]:
+        """Yield a row for each book."""
+        for book in Book.objects.filter(pk__in=self.ids).prefetch_related("authors").order_by("pk"):
+            yield self._build_row(book)
+
+    def _build_row(self, book: Book) -> Row:
+        row: Row = {
             "id": book.pk,
             "goodreads_id": book.goodreads_id,
             "title": book.title,
             "authors": [author.name for author in book.authors.all()],
             "isbn": book.isbn,
             "year": book.year,
-            "shelf": entry.shelf if entry else "",
-            "rating": count_stars(entry.stars) if entry else None,
-            "shelved_on": entry.shelved_on.isoformat() if entry else None,
-            "readings": [_describe_reading(one) for one in [*readings, *earlier.get(book.pk, [])]],
-            "lists": [one.reading_list.name for one in lists.get(book.pk, [])],
-            "review": reviews.get(book.pk, ""),
+            "shelf": "",
+            "rating": None,
+            "shelved_on": None,
+            "readings": [],
+            "lists": [one.reading_list.name for one in self.listed.get(book.pk, ())],
+            "review": self.reviews.get(book.pk, ""),
         }
+        for entry in self.entries.get(book.pk, ()):
+            row["shelf"], row["rating"] = entry.shelf, count_stars(entry.stars)
+            row["shelved_on"] = entry.shelved_on.isoformat()
+            if entry.started_on or entry.finished_on:
+                row["readings"].append(_describe_reading(entry))
+        row["readings"] += map(_describe_reading, self.earlier.get(book.pk, ()))
+        return row
 
 
 def _group(rows: Iterable[Any]) -> Mapping[int, list[Any]]:
@@ -112,11 +139,11 @@ def _group(rows: Iterable[Any]) -> Mapping[int, list[Any]]:
 
 def _describe_reading(one: ShelfEntry | EarlierReading) -> dict[str, str | None]:
     """Return the dates of a reading, a year as "2019"."""
-    is_year = one.finished_precision == Precision.YEAR
-    return {"started_on": _iso(one.started_on), "finished_on": _iso(one.finished_on, is_year=is_year)}
+    finished = _write_day(one.finished_on)
+    if finished and one.finished_precision == Precision.YEAR:
+        finished = finished[:4]
+    return {"started_on": _write_day(one.started_on), "finished_on": finished}
 
 
-def _iso(day: date | None, *, is_year: bool = False) -> str | None:
-    if day is None:
-        return None
-    return str(day.year) if is_year else day.isoformat()
+def _write_day(day: date | None) -> str | None:
+    return day.isoformat() if day else None

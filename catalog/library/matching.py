@@ -4,7 +4,7 @@ The index of search in SQL has a list for each ISBN and each whole title, so man
 that these leave open are searched for one by one.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from catalog.books.records import BookRecord
@@ -18,7 +18,7 @@ from catalog.search.selectors import search
 from mirror.conf import database
 
 MAX_CANDIDATES: Final = 5
-MAX_QUERY: Final = 150  # letters of a title and an author
+MAX_QUERY: Final = 150  # letters of a title
 
 
 class Match(NamedTuple):
@@ -32,82 +32,117 @@ class Match(NamedTuple):
 MISSING: Final = Match(Step.MISSING)
 
 
-class _Found(NamedTuple):
-    """Books by the lists of search that contain them, by their number at Goodreads, and their records."""
-
-    by_key: Mapping[str, list[int]]
-    by_number: Mapping[int, int]
-    records: Mapping[int, BookRecord]
-
-
 def match_books(wanted: Sequence[ImportedBook]) -> list[Match]:
     """Return the match of each of these books."""
-    found = _load(wanted)
-    return [_match(one, found) for one in wanted]
+    matcher = _Matcher(wanted)
+    return list(map(matcher.match, wanted))
 
 
-def _load(wanted: Sequence[ImportedBook]) -> _Found:
-    listed = {key for one in wanted for key in _list_keys(one)}
-    by_key: dict[str, list[int]] = {}
-    rows = Posting.objects.using(database()).filter(key__in=listed, member__startswith="b").order_by("-weight")
+class _Matcher:
+    """What SQL knows of many rows at once.
+
+    listed: the books in the lists of search, most read first. numbered: books by their number at Goodreads.
+    """
+
+    def __init__(self, wanted: Sequence[ImportedBook]) -> None:
+        keys: set[str] = set()
+        numbers: set[int] = set()
+        for one in wanted:
+            keys.update(_list_keys(one))
+            if one.goodreads_id:
+                numbers.add(one.goodreads_id)
+        self.listed = _read_lists(keys)
+        known = Book.objects.using(database()).filter(goodreads_id__in=numbers)
+        self.numbered: dict[int | None, int] = dict(known.values_list("goodreads_id", "pk"))
+        ids: set[int] = set()
+        for books in self.listed.values():
+            ids.update(books[:MAX_CANDIDATES])
+        self.records: Mapping[int, BookRecord] = BookMirror.get_many(sorted(ids))
+
+    def match(self, one: ImportedBook) -> Match:
+        """Return the match of a book."""
+        for isbn in one.isbns:
+            for book in self._iterate_records([f"b:{isbn}"]):
+                # A title may contain the number as well.
+                if book["isbn"] == isbn:
+                    return Match(Step.FOUND, book["id"])
+        if one.goodreads_id in self.numbered:
+            return Match(Step.FOUND, self.numbered[one.goodreads_id])
+        titled = list(self._iterate_records(_list_title_keys(one.title)))
+        for book in titled:
+            if has_same_author(one.authors, book["authors"]):
+                return Match(Step.FOUND, book["id"])
+        return _search(one, titled)
+
+    def _iterate_records(self, keys: Iterable[str]) -> Iterator[BookRecord]:
+        """Yield the records of the books in these lists, each once."""
+        seen: set[int] = set()
+        for key in keys:
+            for pk in self.listed.get(key, ()):
+                if pk in self.records and pk not in seen:
+                    seen.add(pk)
+                    yield self.records[pk]
+
+
+def _read_lists(keys: set[str]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    rows = Posting.objects.using(database()).filter(key__in=keys, member__startswith="b").order_by("-weight")
     for key, member in rows.values_list("key", "member"):
-        by_key.setdefault(key, []).append(int(member[1:]))
-    numbers = {one.goodreads_id for one in wanted if one.goodreads_id}
-    known = Book.objects.using(database()).filter(goodreads_id__in=numbers).values_list("goodreads_id", "pk")
-    by_number = dict(known)
-    ids = {pk for pks in by_key.values() for pk in pks[:MAX_CANDIDATES]}
-    return _Found(by_key, by_number, BookMirror.get_many(sorted(ids)))
+        found.setdefault(key, []).append(int(member[1:]))
+    return found
 
 
-def _list_keys(one: ImportedBook) -> Iterable[str]:
-    yield from (f"b:{isbn}" for isbn in one.isbns)
-    yield from (f"=:{whole}" for whole in _list_whole_titles(one.title))
-
-
-def _list_whole_titles(title: str) -> list[str]:
-    """Return a title joined into one word: as it is, without the series in brackets, and without the subtitle."""
-    names = [*words.split_title_names(title), words.shorten_title(title)]
-    return [whole for whole in dict.fromkeys(map(words.join_words, names)) if whole]
-
-
-def _match(one: ImportedBook, found: _Found) -> Match:
+def _list_keys(one: ImportedBook) -> Iterator[str]:
     for isbn in one.isbns:
-        for pk in found.by_key.get(f"b:{isbn}", ()):
-            # A title may contain the number as well.
-            if pk in found.records and found.records[pk]["isbn"] == isbn:
-                return Match(Step.FOUND, pk)
-    if one.goodreads_id in found.by_number:
-        return Match(Step.FOUND, found.by_number[one.goodreads_id])
-    titled = [pk for whole in _list_whole_titles(one.title) for pk in found.by_key.get(f"=:{whole}", ())]
-    known = [found.records[pk] for pk in dict.fromkeys(titled) if pk in found.records]
-    for book in known:
-        if has_same_author(one.authors, book["authors"]):
-            return Match(Step.FOUND, book["id"])
-    return _search(one, known[:MAX_CANDIDATES])
+        yield f"b:{isbn}"
+    yield from _list_title_keys(one.title)
 
 
-def _search(one: ImportedBook, known: Sequence[BookRecord]) -> Match:
-    """Return the match by the search of the site. known: books with the same title and other authors."""
+def _list_title_keys(title: str) -> Iterator[str]:
+    """Yield the lists of a title as it is, without the series in brackets, and without the subtitle."""
+    for name in (*words.split_title_names(title), words.shorten_title(title)):
+        whole = words.join_words(name)
+        if whole:
+            yield f"=:{whole}"
+
+
+def _search(one: ImportedBook, titled: Sequence[BookRecord]) -> Match:
+    """Return the match by the search of the site. titled: books with the same title and other authors."""
     title = words.shorten_title(one.title)
-    results: Sequence[BookRecord] = ()
+    candidates: list[int] = []
     if title and one.authors:
         results = search(f"{title[:MAX_QUERY]} {one.authors[0]}", most=MAX_CANDIDATES).books
-    alike = [book for book in results if has_same_author(one.authors, book["authors"])]
-    for book in alike:
-        if words.join_words(words.shorten_title(book["title"])) == words.join_words(title):
-            return Match(Step.FOUND, book["id"])
-    ids = dict.fromkeys(book["id"] for book in [*alike, *known])
-    return Match(Step.DOUBT, candidates=tuple(ids)[:MAX_CANDIDATES]) if ids else MISSING
+        for book in results:
+            # The search also finds other books by the author.
+            if not has_same_author(one.authors, book["authors"]) or not _has_similar_title(title, book["title"]):
+                continue
+            if words.join_words(words.shorten_title(book["title"])) == words.join_words(title):
+                return Match(Step.FOUND, book["id"])
+            candidates.append(book["id"])
+    for book in titled:
+        candidates.append(book["id"])
+    first = tuple(dict.fromkeys(candidates))[:MAX_CANDIDATES]
+    return Match(Step.DOUBT, candidates=first) if first else MISSING
+
+
+def _has_similar_title(title: str, other: str) -> bool:
+    """Return whether the titles share at least half of the words of the shorter one."""
+    some = set(words.remove_articles(words.split_words(title)))
+    others = set(words.remove_articles(words.split_words(words.shorten_title(other))))
+    shared = some & others
+    return bool(shared) and 2 * len(shared) >= min(len(some), len(others))
 
 
 def has_same_author(some: Iterable[str], others: Iterable[str]) -> bool:
     """Return whether one of these authors is one of the others: the same name, or the same last name and initial."""
-    names = {name for author in others for name in _list_names(author)}
-    return any(name in names for author in some for name in _list_names(author))
+    return not _list_names(some).isdisjoint(_list_names(others))
 
 
-def _list_names(author: str) -> list[str]:
-    parts = words.split_words(author)
-    if not parts:
-        return []
-    return ["".join(parts), f"{parts[0][0]} {parts[-1]}"]
+def _list_names(authors: Iterable[str]) -> set[str]:
+    names: set[str] = set()
+    for author in authors:
+        parts = words.split_words(author)
+        if parts:
+            names.add("".join(parts))
+            names.add(f"{parts[0][0]} {parts[-1]}")
+    return names

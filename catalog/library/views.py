@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from django.conf import settings
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
@@ -124,30 +124,31 @@ def run_action(request: HttpRequest, pk: int, verb: str) -> HttpResponse:
 
 @require_safe
 @personal_page
-def missing_csv(request: HttpRequest, pk: int) -> HttpResponseBase:
+def missing_csv(request: HttpRequest, pk: int) -> Any:
     """Return the rows without a book as they were in the file."""
     load = _get_progress(request, pk).load
     columns = sorted(SERVICES[load.service].columns)
     rows = load.rows.filter(step__in=(Step.MISSING, Step.DOUBT)).order_by("number").values_list("raw", flat=True)
-    lines = write_lines(columns, ([raw.get(name, "") for name in columns] for raw in rows.iterator(chunk_size=500)))
+    empty = [""] * len(columns)
+    lines = write_lines(columns, (list(map(raw.get, columns, empty)) for raw in rows.iterator(chunk_size=500)))
     return _stream(lines, "missing.csv", "text/csv; charset=utf-8")
 
 
 @require_safe
 @personal_page
-def export_csv(request: HttpRequest) -> HttpResponseBase:
+def export_csv(request: HttpRequest) -> Any:
     """Return the reader's library with the columns of Goodreads."""
     return _stream(write_csv(get_user_id(request)), "library.csv", "text/csv; charset=utf-8")
 
 
 @require_safe
 @personal_page
-def export_json(request: HttpRequest) -> HttpResponseBase:
+def export_json(request: HttpRequest) -> Any:
     """Return the reader's library as JSON."""
     return _stream(write_json(get_user_id(request)), "library.json", "application/json")
 
 
-def _stream(lines: Any, name: str, content_type: str) -> HttpResponseBase:
+def _stream(lines: Any, name: str, content_type: str) -> StreamingHttpResponse:
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return StreamingHttpResponse(lines, content_type=content_type, headers=headers)
 
@@ -166,6 +167,5 @@ def _render_overview(request: HttpRequest, error: str = "") -> HttpResponse:
     if wants_json(request):
         listed = [{"id": one.pk, "state": one.state, "total": one.total} for one in found]
         return json_error(error, status) if error else json_response({"results": listed})
-    services_shown = [service.label for service in SERVICES.values()]
-    shown = {"imports": found, "error": error, "labels": services_shown, "services": SERVICES}
+    shown = {"imports": found, "error": error, "services": SERVICES}
     return render(request, "catalog/library/overview.html", shown, status=status)

@@ -55,12 +55,13 @@ class PostRow(NamedTuple):
     parent_id: int | None
     parent_author_id: int | None
     ancestors: str
+    is_quiet: bool
     mentions: Sequence[str]
 
 
 POST_COLUMNS = (
     "pk", "kind", "text", "note", "created_at", "edited_at", "user_id", "user__username", "book_id", "book__title",
-    "parent_id", "parent_author_id", "ancestors",
+    "parent_id", "parent_author_id", "ancestors", "is_quiet",
 )  # fmt: skip
 
 
@@ -92,7 +93,7 @@ def build_record(row: PostRow) -> Record:
     if row.parent_id is not None:
         above = list(map(int, row.ancestors.split()))
         reply_to = {"id": row.parent_id, "user": row.parent_author_id, "above": above}
-    return {
+    record: Record = {
         "id": row.id,
         "user": {"id": row.user_id, "name": row.user_name},
         "time": _write_time(row.created_at),
@@ -104,6 +105,10 @@ def build_record(row: PostRow) -> Record:
         "reply_to": reply_to,
         "mentions": list(row.mentions),
     }
+    # Only here, so that the records of all other posts stay as they are.
+    if row.is_quiet:
+        record["is_quiet"] = True
+    return record
 
 
 def _write_time(time: datetime) -> str:

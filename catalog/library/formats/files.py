@@ -40,7 +40,9 @@ def read_table(content: bytes) -> Table:
     # Without a header: one ISBN a line, or several.
     rows = list(_read_isbns(text)) if service is None else list(_read_rows(service, header, lines))
     if not rows:
-        raise FileRefused(_("The file is no export of Goodreads, The StoryGraph or LibraryThing, and no list of ISBNs."))
+        raise FileRefused(
+            _("The file is no export of Goodreads, The StoryGraph or LibraryThing, and no list of ISBNs.")
+        )
     return Table(service or SERVICES["isbns"], rows)
 
 
@@ -74,29 +76,40 @@ def _read_lines(text: str, delimiter: str) -> Iterator[list[str]]:
     csv.field_size_limit(MAX_CELL_LENGTH)
     # LibraryThing's tables have unpaired quotes in their cells, which would swallow the following lines.
     is_quoted = delimiter != "\t" or '\t"' in text.replace('\t""', "")
-    quoting = csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE
+    lines = io.StringIO(text, newline="")
     try:
-        yield from csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quoting=quoting)
+        if is_quoted:
+            yield from csv.reader(lines, delimiter=delimiter)
+        else:
+            yield from csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE)
     except csv.Error as error:
         raise FileRefused(_("The file is damaged: a cell is too long or its quotes do not end.")) from error
 
 
 def _read_rows(service: Service, header: Sequence[str], lines: Iterator[list[str]]) -> Iterator[dict[str, str]]:
-    columns = [(number, name) for number, name in enumerate(header) if name in service.columns]
-    for count, cells in enumerate(_skip_empty(lines), start=1):
-        if count > MAX_ROWS:
-            raise FileRefused(_("The file has more than %(n)s rows. Divide it.") % {"n": MAX_ROWS})
+    count = 0
+    for cells in lines:
+        row: dict[str, str] = {}
         # Trailing empty columns may be missing, and further ones may follow.
-        row = {name: cells[number].strip() for number, name in columns if number < len(cells)}
-        yield {name: text if name == service.review else text[:MAX_NAME_LENGTH] for name, text in row.items() if text}
+        for name, cell in zip(header, cells, strict=False):
+            text = cell.strip()
+            if text and name in service.columns:
+                row[name] = text if name == service.review else text[:MAX_NAME_LENGTH]
+        if row:
+            count += 1
+            _check_count(count)
+            yield row
 
 
-def _skip_empty(lines: Iterator[list[str]]) -> Iterator[list[str]]:
-    return (cells for cells in lines if any(cell.strip() for cell in cells))
+def _check_count(count: int) -> None:
+    if count > MAX_ROWS:
+        raise FileRefused(_("The file has more than %(n)s rows. Divide it.") % {"n": MAX_ROWS})
 
 
 def _read_isbns(text: str) -> Iterator[dict[str, str]]:
-    found = dict.fromkeys(isbn for line in text.splitlines() for isbn in find_isbns(line))
-    if len(found) > MAX_ROWS:
-        raise FileRefused(_("The file has more than %(n)s rows. Divide it.") % {"n": MAX_ROWS})
-    return ({"ISBN": isbn} for isbn in found)
+    found: dict[str, None] = {}
+    for line in text.splitlines():
+        found.update(dict.fromkeys(find_isbns(line)))
+    _check_count(len(found))
+    for isbn in found:
+        yield {"ISBN": isbn}

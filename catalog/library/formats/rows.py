@@ -1,7 +1,7 @@
 """Read a row of a file: the same values for every service."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from typing import Final, NamedTuple
 
@@ -30,7 +30,7 @@ class ImportedReading(NamedTuple):
 
 
 class ImportedBook(NamedTuple):
-    """What a row tells. shelf: "" if the row has none. readings: the last one first. stars: in halves."""
+    """What a row tells. stars: in halves. readings: the last one first."""
 
     title: str
     authors: tuple[str, ...]
@@ -45,95 +45,136 @@ class ImportedBook(NamedTuple):
     lists: tuple[str, ...]
 
 
+class _Cells:
+    """The cells of a row, by the columns of a service."""
+
+    def __init__(self, service: Service, row: Mapping[str, str]) -> None:
+        self.service = service
+        self.row = row
+
+    def get(self, column: str) -> str:
+        """Return a cell; "" if the service has no such column."""
+        return self.row.get(column, "") if column else ""
+
+    def get_names(self, columns: Iterable[str]) -> list[str]:
+        """Return the names in cells, which commas separate."""
+        names: list[str] = []
+        for column in columns:
+            names += _split(self.get(column).split(","))
+        return names
+
+
 def read_row(service: Service, row: Mapping[str, str]) -> ImportedBook:
     """Return what a row tells. Values that cannot be read are left out."""
-
-    def cell(column: str) -> str:
-        return row.get(column, "") if column else ""
-
-    tags = [name for column in service.tags for name in _split_names(cell(column))]
-    shelf, lists = _find_shelf(service, _split_names(cell(service.shelf)), tags)
-    readings = _find_readings(parse_ranges(cell(service.readings)), cell(service.started), cell(service.finished))
-    stars, is_rounded = parse_stars(cell(service.stars))
-    added = _limit(parse_date(cell(service.added)))
-    isbns = dict.fromkeys(isbn for column in service.ids for isbn in parse_isbn_cell(cell(column)))
-    number = cell(service.goodreads_id)
-    has_been_read = readings or stars or _parse_count(cell(service.times_read))
+    cells = _Cells(service, row)
+    readings = tuple(_find_readings(cells))[:MAX_READINGS]
+    stars, is_rounded = parse_stars(cells.get(service.stars))
+    shelf = _find_shelf(cells)
+    if not shelf:
+        has_been_read = readings or stars or _parse_count(cells.get(service.times_read))
+        shelf = READ if has_been_read else WANT
+    added = _limit(parse_date(cells.get(service.added)))
+    is_spoiler = cells.get(service.spoiler).lower() in TRUE_WORDS
     return ImportedBook(
-        title=cell(service.title),
-        authors=tuple(_split_authors(service, row)),
-        isbns=tuple(isbns),
-        goodreads_id=int(number) if number.isascii() and number.isdecimal() and len(number) < 19 else None,
-        shelf=shelf or (READ if has_been_read else WANT),
+        title=cells.get(service.title),
+        authors=tuple(_list_authors(cells)),
+        isbns=tuple(_list_isbns(cells)),
+        goodreads_id=_parse_number(cells.get(service.goodreads_id)),
+        shelf=shelf,
         stars=stars,
         is_rounded=is_rounded,
         added_on=added.day if added and not added.is_year else None,
-        # A book that waits to be read again keeps the dates of its earlier readings.
-        readings=tuple(readings[:MAX_READINGS]),
-        review=convert_review(cell(service.review), is_spoiler=cell(service.spoiler).lower() in TRUE_WORDS),
-        lists=tuple(dict.fromkeys(lists))[:MAX_LISTS],
+        readings=readings,
+        review=convert_review(cells.get(service.review), is_spoiler=is_spoiler),
+        lists=tuple(_list_lists(cells))[:MAX_LISTS],
     )
 
 
-def _split_names(text: str) -> list[str]:
-    return [name for name in (" ".join(part.split()) for part in text.split(",")) if name]
+def _split(parts: Iterable[str]) -> Iterator[str]:
+    """Yield the parts that are not empty, with single blanks."""
+    for part in parts:
+        name = " ".join(part.split())
+        if name:
+            yield name
 
 
-def _split_authors(service: Service, row: Mapping[str, str]) -> Iterable[str]:
-    for column in service.authors:
+def _list_isbns(cells: _Cells) -> dict[str, None]:
+    found: dict[str, None] = {}
+    for column in cells.service.ids:
+        found.update(dict.fromkeys(parse_isbn_cell(cells.get(column))))
+    return found
+
+
+def _list_authors(cells: _Cells) -> Iterator[str]:
+    for column in cells.service.authors:
+        text = cells.get(column)
         # LibraryThing writes "Lee, Harper"; its other columns and services separate authors by commas.
-        text = row.get(column, "")
-        if column == "Primary Author":
-            last, comma, first = text.partition(",")
-            text = f"{first} {last}" if comma else text
-        yield from (name for name in (" ".join(part.split()) for part in _AUTHOR_SPLIT.split(text)) if name)
+        if column == cells.service.inverted_author:
+            last, _, first = text.partition(",")
+            text = f"{first} {last}"
+        yield from _split(_AUTHOR_SPLIT.split(text))
 
 
-def _find_shelf(service: Service, exclusive: list[str], tags: list[str]) -> tuple[str, list[str]]:
-    """Return the shelf, and the lists that the other names become."""
+def _find_shelf(cells: _Cells) -> str:
+    """Return the shelf; "" if the row has none that is known."""
     shelf = ""
-    lists = []
-    for name in exclusive:
-        key = name.lower()
-        found = service.shelves.get(key) or (ABANDONED if key in ABANDONED_NAMES else "")
-        shelf = shelf or found
-        # Goodreads' readers make exclusive shelves of their own.
-        if not found:
-            lists.append(name)
-    names = {*service.shelves, *ABANDONED_NAMES, *NO_LISTS}
+    for name in cells.get_names([cells.service.shelf]):
+        shelf = shelf or cells.service.shelves.get(name.lower(), "")
+        if name.lower() in ABANDONED_NAMES:
+            return ABANDONED
     # A shelf for abandoned books need not be an exclusive one, and then the book is on "read" as well.
-    if any(name.lower() in ABANDONED_NAMES for name in tags) and shelf in ("", READ):
-        shelf = ABANDONED
-    return shelf, [name for name in [*tags, *lists] if name.lower() not in names]
+    tags = set(map(str.lower, cells.get_names(cells.service.tags)))
+    return ABANDONED if shelf in ("", READ) and tags & ABANDONED_NAMES else shelf
 
 
-def _find_readings(
-    ranges: list[tuple[ImportedDate | None, ImportedDate | None]], started: str, finished: str
-) -> list[ImportedReading]:
+def _list_lists(cells: _Cells) -> dict[str, None]:
+    """Return the names that are no shelf. Readers of Goodreads make exclusive shelves of their own."""
+    found: dict[str, None] = {}
+    for name in cells.get_names([*cells.service.tags, cells.service.shelf]):
+        key = name.lower()
+        if key not in ABANDONED_NAMES and key not in NO_LISTS and key not in cells.service.shelves:
+            found[name] = None
+    return found
+
+
+def _find_readings(cells: _Cells) -> list[ImportedReading]:
     """Return the readings, the last one first."""
-    found = [ImportedReading(_limit(start), _limit(end)) for start, end in ranges]
-    if not found:
-        found = [ImportedReading(_limit(parse_date(started)), _limit(parse_date(finished)))]
-    known = {_put_in_order(one) for one in found if any(one)}
-    return sorted(known, key=lambda one: (one.end or one.start or ImportedDate(date.min)).day, reverse=True)
+    service = cells.service
+    ranges: Sequence[tuple[ImportedDate | None, ImportedDate | None]] = parse_ranges(cells.get(service.readings))
+    if not ranges:
+        ranges = [(parse_date(cells.get(service.started)), parse_date(cells.get(service.finished)))]
+    found: set[ImportedReading] = set()
+    for start, end in ranges:
+        reading = _make_reading(_limit(start), _limit(end))
+        if any(reading):
+            found.add(reading)
+    return sorted(found, key=_get_last_day, reverse=True)
 
 
-def _put_in_order(one: ImportedReading) -> ImportedReading:
+def _get_last_day(one: ImportedReading) -> date:
+    known = one.end or one.start
+    return known.day if known else date.min
+
+
+def _make_reading(start: ImportedDate | None, end: ImportedDate | None) -> ImportedReading:
     """Return the reading without a start that is a year, or later than the end."""
-    start, end = one
-    if start is None or start.is_year or (end is not None and start.day > end.day):
+    if start is None or start.is_year:
         return ImportedReading(None, end)
-    return one
+    is_wrong = end is not None and start.day > end.day
+    return ImportedReading(None if is_wrong else start, end)
 
 
 def _limit(found: ImportedDate | None) -> ImportedDate | None:
     """Return the date, or None for one in the future, except for the present year."""
-    if found is None or found.day.year > get_last_date().year:
+    last = get_last_date()
+    if found is None or found.day.year > last.year:
         return None
-    return found if found.is_year or found.day <= get_last_date() else None
+    return found if found.is_year or found.day <= last else None
+
+
+def _parse_number(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else None
 
 
 def _parse_count(text: str) -> int:
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else 0
-
-
+    return _parse_number(text) or 0

@@ -14,10 +14,9 @@ WANT, READING, READ, ABANDONED = "want-to-read", "reading", "read", "did-not-fin
 class Service:
     """The meaning of a service's columns. An empty name means that the service has no such column.
 
-    marks: columns that only this service has all of. ids: alternatives, of which the first one with an ISBN counts.
+    marks: columns that only this service has all of. inverted_author: a column with the last name first. ids: alternatives, of which the first one with an ISBN counts.
     shelf: the column with the exclusive shelf, or with several names of which one is a shelf (``shelves``: by name, in
     lower case). tags: columns with names of lists, separated by commas. readings: a column with several ranges of dates.
-    other_lists: whether an unknown exclusive shelf is a list.
     """
 
     name: str
@@ -25,6 +24,7 @@ class Service:
     marks: frozenset[str]
     title: str = "Title"
     authors: tuple[str, ...] = ()
+    inverted_author: str = ""
     ids: tuple[str, ...] = ()
     goodreads_id: str = ""
     stars: str = ""
@@ -44,64 +44,63 @@ class Service:
         """The columns that are kept of a file."""
         single = (self.title, self.goodreads_id, self.stars, self.shelf, self.added, self.started, self.finished)
         more = (self.readings, self.times_read, self.review, self.spoiler)
-        return frozenset([*single, *more, *self.authors, *self.ids, *self.tags]) - {""}
+        return frozenset(single + more + self.authors + self.ids + self.tags) - {""}
 
 
-SERVICES: Final = {
-    service.name: service
-    for service in (
-        Service(
-            name="goodreads",
-            label="Goodreads",
-            marks=frozenset({"Title", "Author", "Exclusive Shelf", "Bookshelves"}),
-            authors=("Author", "Additional Authors"),
-            ids=("ISBN13", "ISBN"),
-            goodreads_id="Book Id",
-            stars="My Rating",
-            shelf="Exclusive Shelf",
-            shelves={"to-read": WANT, "currently-reading": READING, "read": READ},
-            added="Date Added",
-            finished="Date Read",
-            times_read="Read Count",
-            review="My Review",
-            spoiler="Spoiler",
-            tags=("Bookshelves",),
-        ),
-        Service(
-            name="storygraph",
-            label="The StoryGraph",
-            marks=frozenset({"Title", "Read Status", "Star Rating"}),
-            authors=("Authors", "Author"),
-            ids=("ISBN/UID", "ISBN"),
-            stars="Star Rating",
-            shelf="Read Status",
-            shelves={"to-read": WANT, "currently-reading": READING, "paused": READING, "read": READ},
-            added="Date Added",
-            finished="Last Date Read",
-            readings="Dates Read",
-            times_read="Read Count",
-            review="Review",
-            tags=("Tags",),
-        ),
-        Service(
-            name="librarything",
-            label="LibraryThing",
-            marks=frozenset({"Title", "Primary Author", "Collections"}),
-            authors=("Primary Author", "Secondary Author"),
-            ids=("ISBN", "ISBNs"),
-            stars="Rating",
-            shelf="Collections",
-            shelves={"to read": WANT, "wishlist": WANT, "currently reading": READING, "read but unowned": READ},
-            added="Entry Date",
-            started="Date Started",
-            finished="Date Read",
-            review="Review",
-            tags=("Tags", "Collections"),
-        ),
-        # Any table with this column, and plain lists of ISBNs, whose only column gets this name.
-        Service(name="isbns", label="ISBN", marks=frozenset({"ISBN"}), authors=("Author",), ids=("ISBN",)),
-    )
-}
+_ALL: Final = (
+    Service(
+        name="goodreads",
+        label="Goodreads",
+        marks=frozenset({"Title", "Author", "Exclusive Shelf", "Bookshelves"}),
+        authors=("Author", "Additional Authors"),
+        ids=("ISBN13", "ISBN"),
+        goodreads_id="Book Id",
+        stars="My Rating",
+        shelf="Exclusive Shelf",
+        shelves={"to-read": WANT, "currently-reading": READING, "read": READ},
+        added="Date Added",
+        finished="Date Read",
+        times_read="Read Count",
+        review="My Review",
+        spoiler="Spoiler",
+        tags=("Bookshelves",),
+    ),
+    Service(
+        name="storygraph",
+        label="The StoryGraph",
+        marks=frozenset({"Title", "Read Status", "Star Rating"}),
+        authors=("Authors", "Author"),
+        ids=("ISBN/UID", "ISBN"),
+        stars="Star Rating",
+        shelf="Read Status",
+        shelves={"to-read": WANT, "currently-reading": READING, "paused": READING, "read": READ},
+        added="Date Added",
+        finished="Last Date Read",
+        readings="Dates Read",
+        times_read="Read Count",
+        review="Review",
+        tags=("Tags",),
+    ),
+    Service(
+        name="librarything",
+        label="LibraryThing",
+        marks=frozenset({"Title", "Primary Author", "Collections"}),
+        authors=("Primary Author", "Secondary Author"),
+        inverted_author="Primary Author",
+        ids=("ISBN", "ISBNs"),
+        stars="Rating",
+        shelf="Collections",
+        shelves={"to read": WANT, "wishlist": WANT, "currently reading": READING, "read but unowned": READ},
+        added="Entry Date",
+        started="Date Started",
+        finished="Date Read",
+        review="Review",
+        tags=("Tags", "Collections"),
+    ),
+    # Any table with this column, and plain lists of ISBNs, whose only column gets this name.
+    Service(name="isbns", label="ISBN", marks=frozenset({"ISBN"}), authors=("Author",), ids=("ISBN",)),
+)
+SERVICES: Final = {service.name: service for service in _ALL}
 # Names of exclusive shelves for books that were given up. No service agrees on one.
 ABANDONED_NAMES: Final = frozenset(
     {"did-not-finish", "dnf", "didnt-finish", "did not finish", "unfinished", "abandoned", "stopped-reading", "gave-up"}

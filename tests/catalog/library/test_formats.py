@@ -94,7 +94,15 @@ def test_lists_of_isbns_and_spreadsheets() -> None:
 def test_refused_files(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "MAX_ROWS", 2)
     monkeypatch.setattr(files, "MAX_CELL_LENGTH", 50)
-    for content in (b"", b"  \n", b"PK\x03\x04 zip", b"a,b\n1,2\n", b"ISBN\n", b"ISBN\n1\n2\n3\n", b"ISBN\n" + b"x" * 99):
+    for content in (
+        b"",
+        b"  \n",
+        b"PK\x03\x04 zip",
+        b"a,b\n1,2\n",
+        b"ISBN\n",
+        b"ISBN\n1\n2\n3\n",
+        b"ISBN\n" + b"x" * 99,
+    ):
         with pytest.raises(FileRefused):
             read_table(content)
 

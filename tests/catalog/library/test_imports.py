@@ -17,6 +17,8 @@ from catalog.models import Book
 from catalog.shelves import services as shelves
 from catalog.shelves.models import EarlierReading, Privacy, Shelf, ShelfEntry
 from mirror.relay.drains import drain_all
+from social.models import Post
+from social.reviews.models import Review
 from tests.catalog.library.test_formats import GOODREADS
 from tests.support.catalog.make import make_book
 from tests.support.warm_mirrors import rebuild
@@ -24,7 +26,7 @@ from tests.support.warm_mirrors import rebuild
 pytestmark = pytest.mark.django_db(transaction=True)
 
 TODAY = date(2026, 5, 4)
-TABLES = (ShelfEntry, EarlierReading, ReadingList, ListedBook)
+TABLES = (ShelfEntry, EarlierReading, ReadingList, ListedBook, Review)
 ROWS = '''\
 1,Known by number,Nobody,,,"=""""","=""9780061120084""",4,,,,,,,2021/03/04,2020/01/02,"old, fun",,read,A fine book.,,,1,0
 2,The Second Book (Series #2),Ann B. Lee,,,,,0,,,,,,,,2020/01/02,fun,,to-read,,,,0,0
@@ -103,6 +105,14 @@ def test_import_matches_applies_repeats_and_undoes(reader: User, books: list[Boo
     assert (entry.finished_on, entry.finished_precision) == (date(2019, 12, 31), "year")
     named = {one.name: (one.privacy, one.books.count()) for one in ReadingList.objects.all()}
     assert named == {"Fun": (Privacy.PUBLIC, 2), "old": (Privacy.ME, 1)}
+    written = Review.objects.exclude(text="").values_list("book", "text")
+    assert dict(written) == {first: "A fine book.", edition: "Abandoned?"}
+    # The rating that was given here has a post, imported ones have none.
+    assert sorted(Post.objects.values_list("kind", "is_quiet")) == [
+        ("rating", False),
+        ("review", True),
+        ("review", True),
+    ]
     after = snapshot()
     again = start(reader)
     assert services.confirm_import(reader.pk, again.pk)
@@ -130,9 +140,7 @@ def test_undo_keeps_what_the_reader_changed_since(reader: User, books: list[Book
     assert ShelfEntry.objects.get(book=books[0]).stars == 2
 
 
-def test_killed_runs_go_on_where_they_were(
-    reader: User, books: list[Book], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_killed_runs_go_on_where_they_were(reader: User, books: list[Book], monkeypatch: pytest.MonkeyPatch) -> None:
     """Each run ends in an error within the transaction of a chunk of two rows, after it has written."""
     monkeypatch.setattr(services, "CHUNK_SIZE", 2)
     real = ImportRow.objects.bulk_update
