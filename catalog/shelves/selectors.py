@@ -9,12 +9,14 @@ from datetime import date, timedelta
 from typing import Any, Final, NamedTuple
 
 import orjson
+from django.utils.formats import date_format
 
 from catalog import keys
 from catalog.books.records import BookRecord
 from catalog.mirrors import BookMirror
+from catalog.readings.progress import ShownProgress, read_progress
 from catalog.shelves.mirrors import EarlierReadingMirror, ShelfEntryMirror, ShelfSettingsMirror
-from catalog.shelves.models import STARS, Privacy, Shelf
+from catalog.shelves.models import STARS, Precision, Privacy, Shelf
 from catalog.shelves.records import EPOCH, SHELVES, Record, build_entry_key, count_stars, to_score
 from mirror import Place, together
 from mirror.redis import RedisPipeline
@@ -39,6 +41,24 @@ class ShelvedBook:
         for name in ("shelved_on", "started_on", "finished_on", "finished_precision", "earlier", "progress"):
             answer[name] = self.fields[name]
         return answer
+
+    @property
+    def pages(self) -> int | None:
+        """The number of pages of the reader's edition, or None."""
+        return self.fields["pages"] or self.book["pages"]
+
+    @property
+    def progress(self) -> ShownProgress | None:
+        """How far the reader has come, or None."""
+        return read_progress(self.fields, self.book["pages"])
+
+    @property
+    def finish_text(self) -> str:
+        """The end of the reading as text: a day, or a year."""
+        text = self.fields["finished_on"]
+        if self.fields["finished_precision"] == Precision.YEAR:
+            return str(text[:4])
+        return date_format(date.fromisoformat(text))
 
     @property
     def dates(self) -> dict[str, date | None]:

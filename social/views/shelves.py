@@ -4,9 +4,9 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from catalog.shelves.forms import get_today
 from catalog.shelves.models import Privacy
 from catalog.shelves.selectors import ShelfSummary, find_shelf_page, get_shelf_summary
-from catalog.shelves.views import get_today
 from catalog.shelves.widgets import build_tabs
 from mirror.conf import setting
 from mirror.utils import SQL_AWAY
