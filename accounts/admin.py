@@ -39,6 +39,7 @@ from accounts.sessions.devices import describe_device
 from accounts.sessions.listing import make_handle
 from accounts.sessions.services import SESSIONS_PER_TRANSACTION, end_all_sessions, end_by_digest
 from accounts.suspension import admin as _suspension  # noqa: F401
+from accounts.users.renaming import keep_former_name
 
 admin.site.unregister(Group)
 
@@ -135,6 +136,8 @@ class UserAdmin(AccountDeletionAdmin, DjangoUserAdmin, ExportAdmin, LimitedActio
         if wanted:
             obj.email = form.initial.get("email", "")
         super().save_model(request, obj, form, change)
+        if change and "username" in form.changed_data:
+            keep_former_name(obj, form.initial["username"])
         if wanted:
             addresses.store_request(obj, wanted)
             addresses.send_link(obj.pk)

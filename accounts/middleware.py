@@ -16,6 +16,7 @@ from django.contrib.sessions.backends.base import SessionBase, UpdateError
 from django.contrib.sessions.middleware import SessionMiddleware as DjangoSessionMiddleware
 from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 from django.utils.functional import SimpleLazyObject
 
@@ -23,6 +24,7 @@ from accounts.models import User
 from accounts.second_factor.recent import lacks_factor
 from accounts.sessions.companions import list_user_reads
 from accounts.sessions.engine import RIGHTS_KEY, current_request
+from accounts.users.time_zones import activate_zone
 from common.text import fold
 from common.web import remember_reader
 from mirror import Record
@@ -38,6 +40,7 @@ RECORD_FIELDS = {
     "is_active": "is_active",
     "is_staff": "is_staff",
     "is_superuser": "is_superuser",
+    "time_zone": "time_zone",
 }
 
 
@@ -53,6 +56,7 @@ class SessionMiddleware(DjangoSessionMiddleware):
 
     def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
         current_request.set(None)
+        timezone.deactivate()  # the next request of this thread may be another reader's
         if user_id := getattr(request, "logged_in_id", None):  # set at a login (``accounts.sessions.receivers``)
             remember_reader(request, response, user_id)
         return super().process_response(request, response)
@@ -83,8 +87,9 @@ def get_user(request: HttpRequest) -> User | AnonymousUser:
                 user.is_staff = user.is_superuser = False  # while SQL is away, staff can read like all users
         if user.is_authenticated and lacks_factor(user, request.session):
             user = AnonymousUser()
-        if user.is_authenticated:
+        if isinstance(user, User):
             rotate_if_rights_changed(request.session)
+            activate_zone(user.time_zone)
             send_along(list_user_reads(user.pk))
         request._cached_user = user  # type: ignore[attr-defined]
     found: User | AnonymousUser = request._cached_user  # type: ignore[attr-defined]

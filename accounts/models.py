@@ -1,13 +1,15 @@
 """Users, their login counts, and their sessions."""
 
 from collections.abc import Iterable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from django.contrib.auth.models import AbstractUser
 from django.contrib.auth.models import UserManager as DjangoUserManager
 from django.contrib.sessions.base_session import AbstractBaseSession
 from django.db import models
+from django.db.models import Value
 from django.db.models.functions import Cast, Upper
+from django.db.models.lookups import Exact
 from django.utils import timezone
 from django.utils.crypto import get_random_string, salted_hmac
 from django.utils.module_loading import import_string
@@ -22,7 +24,9 @@ from accounts.passwords.hashers import normalize_password
 from accounts.second_factor.models import AuthenticatorApp as AuthenticatorApp
 from accounts.second_factor.models import Passkey as Passkey
 from accounts.second_factor.models import RecoveryCode as RecoveryCode
-from common.text import fold
+from common.text import fold, fold_address
+
+MAX_SAME_ADDRESS: Final = 10  # accounts of one address that a login looks at
 
 
 def new_secret() -> str:
@@ -74,6 +78,20 @@ class UserManager(DjangoUserManager.from_queryset(UserQuerySet)):  # type: ignor
         found: User = self.select_related("deletion", "suspension").get(name_key=fold(username or ""))
         return found
 
+    def get_by_login(self, typed: str) -> "User":
+        """Return the user with this name, or with this verified email address. Raises User.DoesNotExist.
+
+        An address of several accounts finds none of them: each guess would check a password of each.
+        """
+        if "@" not in typed:  # no name contains it
+            return self.get_by_natural_key(typed)
+        same = self.select_related("deletion", "suspension").filter(Exact(Upper("email"), Upper(Value(typed))))
+        # The database's upper case may equate addresses that ``fold_address`` distinguishes.
+        found = [user for user in same[:MAX_SAME_ADDRESS] if fold_address(user.email) == fold_address(typed)]
+        if len(found) != 1:
+            raise User.DoesNotExist
+        return found[0]
+
 
 class User(AbstractUser):
     """A registered user. Names are unique regardless of case."""
@@ -98,6 +116,8 @@ class User(AbstractUser):
     user_type = models.CharField(
         _("type"), max_length=20, choices=Type.choices, default=Type.CLIENT, db_default=Type.CLIENT
     )
+    # Without choices: the tables of zones change, and a migration for each change would help nobody.
+    time_zone = models.CharField(_("time zone"), max_length=60, blank=True, default="", db_default="")
     # Part of the hash of every session: a new secret ends all sessions of the user.
     session_secret = models.CharField(_("session secret"), max_length=32, default=new_secret, editable=False)
     last_login = None  # LoginStats stores it, because a login must not change the user's row
@@ -129,6 +149,26 @@ class User(AbstractUser):
         """Return the hash that sessions of this user must carry. It depends on the password and the session secret."""
         text = f"{self.password}\0{self.session_secret}"
         return salted_hmac("accounts.User.session", text, secret=secret, algorithm="sha256").hexdigest()
+
+
+class FormerName(models.Model):
+    """A name that a user had before. No one else can take it until it is no longer reserved."""
+
+    user = models.ForeignKey(User, verbose_name=_("user"), on_delete=models.CASCADE, related_name="former_names")
+    name = models.CharField(pgettext_lazy("of a reader", "name"), max_length=60)
+    name_key = FoldedField(_("normalized name"), of="name", max_length=MAX_NAME_KEY, db_index=True, editable=False)
+    name_skeleton = SkeletonField(
+        _("lookalike form of the name"), of="name", max_length=MAX_SKELETON, db_index=True, editable=False
+    )
+    changed_at = models.DateTimeField(_("changed"))
+    reserved_until = models.DateTimeField(_("reserved until"), db_index=True)
+
+    class Meta:
+        verbose_name = _("former name")
+        verbose_name_plural = _("former names")
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class LoginStats(models.Model):

@@ -5,7 +5,7 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
-from django.db.models import Count
+from django.db.models import Count, F
 from django.db.models.functions import TruncDate
 
 import mirror
@@ -25,11 +25,13 @@ from accounts.leaderboard.page import (
     parse_cursor,
 )
 from accounts.mirrors.users import LastLoginsMirror, UserMirror
-from accounts.models import User
+from accounts.models import FormerName, User
 from accounts.users import hiding
+from common import clock
 from common.text import fold
 from mirror import Question
 from mirror.redis import RedisPipeline, Script
+from mirror.utils import SQL_AWAY
 
 BOARD_SCRIPT = Script(Path(__file__).parent / "lua" / "leaderboard.lua")
 
@@ -40,6 +42,20 @@ def find_user_id(name: str) -> int | None:
     if not folded.isprintable():  # the databases do not accept every character of a URL
         return None
     found: int | None = UserMirror.find(keys.login_id(folded))
+    return found
+
+
+def find_user_by_former_name(name: str) -> int | None:
+    """Return the id of the user with this former name; None also while SQL is away. 1 query."""
+    key = fold(name)
+    if not key.isprintable():  # the databases do not accept every character of a URL
+        return None
+    # Not the present name in another spelling: a redirect would lead to itself.
+    kept = FormerName.objects.filter(name_key=key, reserved_until__gt=clock.now()).exclude(user__name_key=F("name_key"))
+    try:
+        found: int | None = kept.values_list("user_id", flat=True).first()
+    except SQL_AWAY:
+        return None
     return found
 
 

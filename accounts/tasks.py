@@ -11,6 +11,7 @@ from accounts.deletion import services as deletion
 from accounts.mail.tasks import send_email, send_reset_links
 from accounts.sessions import cleaning
 from accounts.suspension import lift_due_suspensions
+from accounts.users.renaming import delete_expired_names
 from mirror.redis import RedisClient, lease, work_or_wait
 
 __all__ = ["clean_sessions", "delete_accounts", "lift_suspensions", "send_email", "send_reset_links"]
@@ -21,9 +22,10 @@ logger = logging.getLogger("accounts")
 def clean_sessions() -> int:
     """Keep the newest sessions and end expired ones. Return the number of ended sessions.
 
-    This task also deletes one slice of old audit events.
+    This task also deletes one slice of old audit events, and former names that are no longer reserved.
     """
     audit.delete_old_events()
+    delete_expired_names()
     seconds = settings.SESSION_CLEAN_SECONDS
 
     def work(redis: RedisClient) -> int:

@@ -3,7 +3,7 @@
 from django.urls import path
 
 from accounts.second_factor.views import checking, managing
-from accounts.views import account, email, entry, leaderboard, passwords, personal, resume, sessions
+from accounts.views import account, email, entry, leaderboard, name, passwords, personal, preferences, resume, sessions
 
 app_name = "accounts"
 urlpatterns = [
@@ -19,6 +19,8 @@ urlpatterns = [
     path("factors/remove/", managing.RemoveFactor.as_view(), name="factor_remove"),
     path("factors/codes/", managing.RenewCodes.as_view(), name="factor_codes"),
     path("logout/", entry.LogOut.as_view(), name="logout"),
+    path("name/", name.ChangeName.as_view(), name="name"),
+    path("preferences/", preferences.preferences, name="preferences"),
     path("sessions/", sessions.Sessions.as_view(), name="sessions"),
     path("leaderboard/", leaderboard.leaderboard, name="leaderboard"),
     # The same paths as in ``django.contrib.auth.urls``.

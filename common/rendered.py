@@ -1,7 +1,8 @@
 """Parts of pages, such as the card of a book, that are rendered once and remembered.
 
-Such a part depends on nothing but the arguments of the function that renders it, and on the active language. A record
-in the bytes of Redis is such an argument: a changed record is another argument, so that no part is ever stale.
+Such a part depends on nothing but the arguments of the function that renders it, and on the active language and time
+zone. A record in the bytes of Redis is such an argument: a changed record is another argument, so that no part is ever
+stale.
 """
 
 import threading
@@ -12,6 +13,7 @@ from weakref import WeakSet
 from django.conf import settings
 from django.core.signals import setting_changed
 from django.dispatch import receiver
+from django.utils.timezone import get_current_timezone_name
 from django.utils.translation import get_language
 
 P = ParamSpec("P")
@@ -23,7 +25,7 @@ _all: Final["WeakSet[Rendered[Any, Any]]"] = WeakSet()
 
 
 class Rendered(Generic[P, T]):
-    """The results of a function by its arguments and the active language.
+    """The results of a function by its arguments, the active language and the active time zone.
 
     Above ``max_bytes`` the oldest results are dropped. While templates are edited (``DEBUG``), nothing is remembered.
     """
@@ -38,7 +40,7 @@ class Rendered(Generic[P, T]):
 
     def __call__(self, *arguments: P.args, **named: P.kwargs) -> T:
         """Return the result of the function. The arguments must be hashable."""
-        key = (get_language(), arguments, *named.items())
+        key = (get_language(), get_current_timezone_name(), arguments, *named.items())
         found = self._parts.get(key)
         if found is not None:
             return found[0]

@@ -117,7 +117,7 @@ def labelled(field: BoundField) -> SafeString:
 
 
 def format_date(value: Any, form: str | None = None) -> str:
-    """Return a date or a time in the zone of the site, in one of Django's formats."""
+    """Return a date or a time in the active zone, in one of Django's formats."""
     return str(defaultfilters.date(template_localtime(value), form))
 
 

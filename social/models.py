@@ -98,10 +98,11 @@ class Post(models.Model):
 
 
 class PostVersion(models.Model):
-    """A former text of an edited post."""
+    """A former text of an edited post, with its content note at that time."""
 
     post = models.ForeignKey(Post, verbose_name=_("post"), on_delete=models.CASCADE, related_name="versions")
     text = models.TextField(_("text"))
+    note = models.CharField(_("content note"), max_length=100, blank=True, default="", db_default="")
     written_at = models.DateTimeField(_("written"))
 
     class Meta:

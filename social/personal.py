@@ -23,7 +23,7 @@ def register_parts() -> None:
         "is_hidden",
     ]
     # Before the posts, with which they are deleted.
-    register(make_part("former_versions", PostVersion, "post__user", ["post_id", "text", "written_at"]))
+    register(make_part("former_versions", PostVersion, "post__user", ["post_id", "text", "note", "written_at"]))
     register(make_part("posts", Post, "user", columns))
     register(
         make_part("replies", Post, "parent_author", erase=_forget_replied, reason="They are other people's posts.")

@@ -3,13 +3,15 @@
 from typing import Any
 
 from django.core.exceptions import ValidationError
+from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 from unfold.forms import UserChangeForm as UnfoldChangeForm
 from unfold.forms import UserCreationForm as UnfoldCreationForm
 
 from accounts.lookalikes import skeleton
-from accounts.models import User
+from accounts.models import FormerName, User
 from accounts.names import is_misleading
+from common import clock
 from common.text import fold
 
 
@@ -22,10 +24,12 @@ class _UniqueNameMixin:
     def clean_username(self) -> str:
         name: str = self.cleaned_data["username"]
         others = User.objects.exclude(pk=self.instance.pk)
+        kept = FormerName.objects.exclude(user=self.instance.pk).filter(reserved_until__gt=clock.now())
         if others.filter(name_key=fold(name)).exists():
             raise ValidationError(User._meta.get_field("username").error_messages["unique"], code="unique")
         is_new = fold(name) != self.instance.name_key
-        if is_new and (is_misleading(name) or others.filter(name_skeleton=skeleton(name)).exists()):
+        alike = Q(name_skeleton=skeleton(name))
+        if is_new and (is_misleading(name) or others.filter(alike).exists() or kept.filter(alike).exists()):
             raise ValidationError(_("This name looks too much like another name or a web address."), code="misleading")
         return name
 

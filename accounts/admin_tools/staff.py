@@ -1,6 +1,6 @@
 """The rule about staff in the admin: only superusers change anything that belongs to a member of staff.
 
-A password, an address, a session or a counter of failed logins of another account leads to its permissions.
+Otherwise a member of staff could gain a colleague's permissions, for example by a new email address and a new password.
 """
 
 from typing import Any

@@ -17,6 +17,7 @@ class AuditEvent(models.Model):
         LOCKED_OUT = "locked out", _("locked out")
         PASSWORD = "password", _("password changed")
         EMAIL = "email", _("email address changed")
+        NAME = "name", _("name changed")
         FACTOR = "factor", _("second factor")
         RIGHTS = "rights", _("groups or permissions changed")
         STAFF = "staff", _("change by staff")

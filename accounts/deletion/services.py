@@ -45,7 +45,7 @@ class Backend(ModelBackend):
         if username is None or password is None:
             raise PermissionDenied
         try:
-            user = User.objects.get_by_natural_key(username)
+            user = User.objects.get_by_login(username)
         except User.DoesNotExist:
             # The check of this password takes as long as that of a wrong one, so the time does not reveal which names
             # exist.

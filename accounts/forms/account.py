@@ -7,7 +7,9 @@ from django.contrib.auth import forms as auth_forms
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 
+from accounts.forms.fields import NameField
 from accounts.models import User
+from accounts.names import valid_new_name
 from common.text import fold_address
 
 
@@ -63,6 +65,13 @@ class OwnPasswordForm(forms.Form):
         if not self.user.check_password(password):
             raise ValidationError(_("Wrong password."), code="password_incorrect")
         return password
+
+
+class NameForm(OwnPasswordForm):
+    """The current password and the new name. This form does not look for other users."""
+
+    username = NameField(validators=[valid_new_name])
+    field_order = ("username", "password")
 
 
 class EmailForm(OwnPasswordForm):

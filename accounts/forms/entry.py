@@ -9,21 +9,26 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.deletion import services as deletion
 from accounts.forms.account import AddressField
-from accounts.forms.fields import FocusFirstMixin, NameField, PasswordField
+from accounts.forms.fields import MAX_LOGIN, FocusFirstMixin, LoginField, NameField, PasswordField
 from accounts.models import User
 from accounts.names import valid_new_name
 from accounts.suspension import find_suspension
 
 
 class LoginForm(FocusFirstMixin, AuthenticationForm):
-    """A name in any case, and the password. The error message does not say which of them is wrong."""
+    """A name or address in any case, and the password. The error message does not say which of them is wrong."""
 
-    username = NameField()
+    username = LoginField()
     password = PasswordField(label=_("Password"), autocomplete="current-password")
     error_messages = {
         **AuthenticationForm.error_messages,
-        "invalid_login": _("Wrong name or password."),
+        "invalid_login": _("Wrong name, email address or password."),
     }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        # Django's form limits the field to the length of names.
+        self.fields["username"].widget.attrs["maxlength"] = MAX_LOGIN
 
     def confirm_login_allowed(self, user: Any) -> None:
         """Accept users whose account waits for deletion or is suspended: the login page answers them."""

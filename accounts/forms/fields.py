@@ -6,9 +6,11 @@ from django import forms
 from django.contrib.auth.forms import UsernameField
 from django.forms import BoundField
 from django.utils.text import capfirst
+from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
 
+MAX_LOGIN: Final = 254  # characters of a name or an email address
 MAX_PASSWORD_LENGTH: Final = 1000  # characters, because hashing a password of megabytes wastes time
 
 
@@ -23,6 +25,15 @@ class NameField(UsernameField):
             widget=forms.TextInput(attrs=attrs),
             **kwargs,
         )
+
+
+class LoginField(UsernameField):
+    """A name or an email address as typed."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        attrs = {"spellcheck": "false", "autocorrect": "off"}
+        label = _("Name or email address")
+        super().__init__(label=label, max_length=MAX_LOGIN, widget=forms.TextInput(attrs=attrs), **kwargs)
 
 
 class PasswordField(forms.CharField):

@@ -13,7 +13,7 @@ from accounts import lockout
 from accounts.audit.log import Kind, record_event
 from accounts.lockout import counters_sql
 from accounts.lockout.known import find_device_id
-from accounts.lockout.limits import list_counters, normalize_name
+from accounts.lockout.limits import list_counters, list_logins
 from accounts.models import User
 from accounts.ratelimit import get_client_address
 from common.database import repeat_after_conflict
@@ -59,7 +59,7 @@ def count_failure(*, request: HttpRequest | None = None, **kwargs: Any) -> None:
 def reset_counters(*, request: HttpRequest, user: User, **kwargs: Any) -> None:
     """Reset the user's counters after a login."""
     this = get_attempt(request)
-    if this is not None and this.counters[0].name == normalize_name(user.get_username()):
+    if this is not None and this.counters[0].name in list_logins(user.username, user.email):
         lockout.record_success(this)
         # After the commit: a repeated transaction resets the counters again.
         after_commit(_forget_attempt, request)

@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.crypto import constant_time_compare, get_random_string
 
-from accounts.lockout.limits import normalize_name
+from accounts.lockout.limits import list_logins, normalize_name
 from accounts.models import User
 
 COOKIE_NAME: Final = "device"
@@ -25,7 +25,7 @@ def remember_device(response: HttpResponse, user: User) -> None:
     """Set the cookie in ``response``, so that the browser is a known device of ``user``."""
     response.set_cookie(
         COOKIE_NAME,
-        signing.dumps([normalize_name(user.username), get_random_string(22), _make_stamp(user)], salt=SALT),
+        signing.dumps([user.pk, get_random_string(22), _make_stamp(user)], salt=SALT),
         max_age=COOKIE_DAYS * 86_400,
         path=reverse("accounts:login"),
         secure=settings.SESSION_COOKIE_SECURE,
@@ -34,8 +34,8 @@ def remember_device(response: HttpResponse, user: User) -> None:
     )
 
 
-def find_device_id(request: HttpRequest, name: str) -> str:
-    """Return the random id of the browser if it is a known device of the user ``name``, or else ""."""
+def find_device_id(request: HttpRequest, typed: str) -> str:
+    """Return the random id of the browser if it is a known device of the user with this name or address, or else ""."""
     try:
         signed: Any = signing.loads(request.COOKIES.get(COOKIE_NAME, ""), salt=SALT, max_age=COOKIE_DAYS * 86_400)
     # Also without a cookie, or with an expired one.
@@ -44,11 +44,12 @@ def find_device_id(request: HttpRequest, name: str) -> str:
     # A cookie of an earlier release may have fewer values.
     if len(signed) < 3:
         return ""
-    name_key, device_id, stamp, *_ = signed
-    if name_key != normalize_name(name):
+    owner, device_id, stamp, *_ = signed
+    # A cookie of an earlier release has the folded name, which the user may have changed since.
+    user = User.objects.filter(**{"pk" if isinstance(owner, int) else "name_key": owner}).first()
+    if user is None or normalize_name(typed) not in list_logins(user.username, user.email):
         return ""
-    user = User.objects.filter(name_key=name_key).first()
-    return str(device_id) if user and constant_time_compare(stamp, _make_stamp(user)) else ""
+    return str(device_id) if constant_time_compare(stamp, _make_stamp(user)) else ""
 
 
 def _make_stamp(user: User) -> str:

@@ -1,5 +1,7 @@
 """The counters of login attempts and their limits.
 
+A name is what was typed: the name of an account or an email address.
+
 - ``pair``: one name from one address. It does not lock out other users, or the owner at another address.
 - ``name``: one name from all addresses, with a far higher limit, against many addresses that try one name.
 - ``address``: one address with all names, against an address that tries a few passwords on many names. Successes do not
@@ -55,8 +57,19 @@ def normalize_name(given: str) -> str:
     return fold(given[:200].replace("\0", " ").encode(errors="replace").decode())[:200]
 
 
+def list_logins(username: str, email: str) -> list[str]:
+    """Return what a user may type at a login, in the form that counters use: the name, and the address if there is one.
+
+    Each has counters of its own. With common ones, a locked name would show which address belongs to it.
+    """
+    return [normalize_name(typed) for typed in (username, email) if typed]
+
+
 def list_counters(given: str, address: str, device: str = "") -> list[Counter]:
-    """Return the counters of an attempt with the typed name. address: "" if unknown. device: "" if not a known one."""
+    """Return the counters of an attempt with the typed name or email address.
+
+    address: "" if unknown. device: "" if not a known one.
+    """
     name = normalize_name(given)
     if device:
         return [Counter(_make_own_limit("device"), name, device)]

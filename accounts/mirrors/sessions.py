@@ -18,7 +18,16 @@ from mirror.conf import setting
 from mirror.redis import Command
 
 # Columns of the user that a session's record is derived from.
-USER_COLUMNS = ("username", "user_type", "is_active", "is_staff", "is_superuser", "password", "session_secret")
+USER_COLUMNS = (
+    "username",
+    "user_type",
+    "is_active",
+    "is_staff",
+    "is_superuser",
+    "password",
+    "session_secret",
+    "time_zone",
+)
 
 
 def _find_digests(condition: Q, after: str | None, limit: int) -> list[str]:
@@ -47,7 +56,7 @@ class SessionMirror(Mirror):
     """
 
     name = "session"
-    version = 2  # records are signed
+    version = 3  # records are signed, and have the time zone
     model = Session
     strict = True
     buckets = settings.SESSION_BUCKETS

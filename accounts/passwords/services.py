@@ -19,7 +19,7 @@ from django.utils.http import urlsafe_base64_encode
 
 from accounts.audit.log import Kind, record_event
 from accounts.lockout import unlock
-from accounts.lockout.limits import normalize_name
+from accounts.lockout.limits import list_logins
 from accounts.mail import outgoing
 from accounts.models import EmailChange, LoginStats, User
 from accounts.sessions.restoring import restore_session_on_error
@@ -106,7 +106,7 @@ def _make_reset_path(user: User) -> str:
 
 @repeat_after_conflict
 def reset_password(user: User, password: str, token: str) -> bool:
-    """Set a new password, end all sessions of ``user`` and remove lock-outs of the name.
+    """Set a new password, end all sessions of ``user`` and remove lock-outs of the name and the address.
 
     Return False if the link was used in the meantime.
     """
@@ -119,7 +119,8 @@ def reset_password(user: User, password: str, token: str) -> bool:
         record_event(Kind.PASSWORD, user)
         outgoing.queue_email("password_changed", user)
     # After the commit: the counters in Redis would stay removed if the new password were rolled back.
-    unlock(name=normalize_name(user.username))
+    for name in list_logins(user.username, user.email):
+        unlock(name=name)
     return True
 
 

@@ -5,11 +5,12 @@ from django.contrib.contenttypes.models import ContentType
 
 from accounts.audit.models import AuditEvent
 from accounts.lockout import unlock
-from accounts.lockout.limits import normalize_name
+from accounts.lockout.limits import list_logins
 from accounts.models import (
     AccountDeletion,
     AuthenticatorApp,
     EmailChange,
+    FormerName,
     LoginStats,
     Passkey,
     RecoveryCode,
@@ -19,7 +20,17 @@ from accounts.models import (
 )
 from accounts.personal.registry import Part, erase_nothing, make_part, register
 
-ACCOUNT_COLUMNS = ["id", "username", "email", "first_name", "last_name", "user_type", "date_joined", "is_staff"]
+ACCOUNT_COLUMNS = [
+    "id",
+    "username",
+    "email",
+    "first_name",
+    "last_name",
+    "user_type",
+    "date_joined",
+    "is_staff",
+    "time_zone",
+]
 
 
 def register_parts() -> None:
@@ -28,6 +39,7 @@ def register_parts() -> None:
     staff = "It names other people, and the site keeps it for its own safety."
     register(make_part("account", User, "pk", ACCOUNT_COLUMNS, erase=erase_nothing))
     register(make_part("logins", LoginStats, "user", ["login_times", "last_login_time"]))
+    register(make_part("former_names", FormerName, "user", ["name", "changed_at", "reserved_until"]))
     register(make_part("email_changes", EmailChange, "user", ["email", "asked_at"]))
     register(make_part("authenticator_apps", AuthenticatorApp, "user", ["created_at"]))
     register(make_part("passkeys", Passkey, "user", ["name", "created_at", "used_at"]))
@@ -57,7 +69,8 @@ def _erase_staff_actions(user_id: int) -> bool:
 
 
 def _erase_failed_logins(user_id: int) -> bool:
-    for name in User.objects.filter(pk=user_id).values_list("username", flat=True):
-        unlock(name=normalize_name(name))
-        AuditEvent.objects.filter(object=normalize_name(name), model="").update(object="", address="")
+    for username, email in User.objects.filter(pk=user_id).values_list("username", "email"):
+        for name in list_logins(username, email):
+            unlock(name=name)
+            AuditEvent.objects.filter(object=name, model="").update(object="", address="")
     return False

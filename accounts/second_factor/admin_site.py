@@ -8,6 +8,7 @@ from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import SuspiciousOperation
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
+from django.utils import timezone
 from unfold.sites import UnfoldAdminSite
 
 from accounts.second_factor.recent import has_recent_proof
@@ -31,6 +32,7 @@ class Site(UnfoldAdminSite):
             if not self.has_permission(request) and (kept_address := keep_form(request)):
                 response: HttpResponse = redirect_to_login(kept_address, reverse("admin:login"))
                 return response
+            timezone.deactivate()  # staff compare figures, so the days of all of them are those of the site
             return guarded(request, *args, **kwargs)
 
         return keep_form_first

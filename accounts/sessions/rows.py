@@ -91,6 +91,7 @@ def make_record(row: SessionRow) -> Record:
             "is_active": user.is_active,
             "is_staff": user.is_staff,
             "is_superuser": user.is_superuser,
+            "time_zone": user.time_zone,
             "auth": user.get_session_auth_hash(),
             "rights": row.rights,
         },

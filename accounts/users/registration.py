@@ -15,9 +15,10 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.lookalikes import skeleton
 from accounts.mail import addresses
-from accounts.models import User
+from accounts.models import FormerName, User
 from accounts.names import valid_new_name
 from accounts.users.reserved import is_reserved
+from common import clock
 from common.database import repeat_after_conflict
 from common.text import fold
 
@@ -45,7 +46,7 @@ def register_user(username: str, password: str, *, email: str = "", user_type: s
         raise ValidationError({"password": error.messages}) from error
     # Before the check of the name, because hashing takes most of the time: a refusal takes as long as a success.
     user.set_password(password)
-    if not _is_available(name):
+    if not is_available(name):
         raise ValidationError({"username": NAME_REFUSED})
     try:
         with transaction.atomic():
@@ -59,7 +60,13 @@ def register_user(username: str, password: str, *, email: str = "", user_type: s
     return user
 
 
-def _is_available(name: str) -> bool:
-    """Return whether a valid name is available. Every name costs one query, so that response times do not differ."""
-    taken = User.objects.filter(Q(name_key=fold(name)) | Q(name_skeleton=skeleton(name))).exists()
-    return not taken and not is_reserved(name)
+def is_available(name: str, owner: int = 0) -> bool:
+    """Return whether a valid name is available. Every name costs one query, so that response times do not differ.
+
+    owner: the user who asks, if it exists. The user's own names are available, also the former ones.
+    """
+    same = Q(name_key=fold(name)) | Q(name_skeleton=skeleton(name))
+    present = User.objects.filter(same).exclude(pk=owner).values("pk")
+    # One statement for both, because a name that is changed at this moment is in one of them.
+    former = FormerName.objects.filter(same, reserved_until__gt=clock.now()).exclude(user=owner).values("pk")
+    return not present.union(former).exists() and not is_reserved(name)

@@ -24,6 +24,7 @@ from accounts.deletion import tokens
 from accounts.forms.entry import LoginForm, RegisterForm
 from accounts.lockout import known
 from accounts.lockout.backend import get_attempt
+from accounts.lockout.limits import list_logins, normalize_name
 from accounts.mail import addresses
 from accounts.models import User
 from accounts.ratelimit import get_client_address
@@ -32,7 +33,7 @@ from accounts.users import registration
 from accounts.views.answers import render_suspended
 from accounts.views.limits import FormLimit, LimitedFormMixin, make_link_limit
 from accounts.views.too_many import render_locked_out
-from common.text import fold, fold_address
+from common.text import fold_address
 from common.web import get_next_address
 
 HOUR_SECONDS: Final = 3600
@@ -61,7 +62,7 @@ def _explain_if_other_account(request: HttpRequest) -> None:
     user = request.user
     if request.method != "POST" or not user.is_authenticated:
         return
-    if fold(request.POST.get("username", "").strip()) != fold(user.get_username()):
+    if normalize_name(request.POST.get("username", "").strip()) not in list_logins(user.username, user.email):
         text = _("You are logged in as %(name)s. Log out first to use another account.")
         messages.info(request, text % {"name": user.get_username()})
 

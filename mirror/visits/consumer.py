@@ -8,8 +8,8 @@ The order of the steps for a batch:
 3. Redis: acknowledge and delete them, in one transaction.
 
 After a crash between any two steps the entries are still pending, and the next run writes them again, which changes
-nothing (``VisitKind.save``). All processes share the consumer's name: a run takes over what a killed process has left,
-and includes what another one is writing at the moment. A lease keeps two from doing the same work.
+nothing (``VisitKind.save``). All processes share the consumer's name, so a run takes over the entries of a killed
+process. A lease keeps two processes from writing the same entries.
 """
 
 import logging

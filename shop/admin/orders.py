@@ -19,6 +19,7 @@ from unfold.decorators import display
 from accounts.admin_tools import Column, ExportAdmin, Question, ask_for_confirmation, is_confirmed
 from accounts.models import User
 from common.ids import parse_id
+from common.refusals import Refused
 from common.text import fold
 from shop.admin.base import LedgerAdmin
 from shop.admin.concurrent_edits import ConcurrentEditForm, SerialisedEdits
@@ -26,7 +27,7 @@ from shop.admin.payments import STATE_LABELS as PAYMENT_LABELS
 from shop.admin.row_actions import UnchangedRow, apply_to_each, warn_of_unchanged
 from shop.models import Order, OrderEvent, OrderLine, OrderState, Payment, PaymentState
 from shop.money import format_money
-from shop.services.errors import NotRefundable, NotSent, Refused
+from shop.services.errors import NotRefundable, NotSent
 from shop.services.orders import cancel_order, mark_order_sent, refund_order
 
 MAX_SEARCHED_ORDERS: Final = 50_000  # number of newest orders that a search for an address covers

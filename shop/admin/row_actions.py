@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 from unfold.admin import ModelAdmin
 
-from shop.services.errors import Refused
+from common.refusals import Refused
 from shop.services.stock import LedgerError
 
 logger = logging.getLogger("shop")

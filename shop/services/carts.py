@@ -3,11 +3,11 @@
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from common.refusals import Refused
 from mirror.read import read_from_primary
 from shop.carts import rules, storage
 from shop.carts.reading import CartView, read_cart
 from shop.mirrors import ProductMirror
-from shop.services.errors import Refused
 
 
 class CartError(Refused):

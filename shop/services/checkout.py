@@ -18,13 +18,14 @@ from accounts.models import User
 from catalog.models import Book
 from common import clock
 from common.database import repeat_after_conflict
+from common.refusals import Refused
 from shop import shortages
 from shop.carts import reading, storage
 from shop.models import EventKind, Order, OrderLine
 from shop.products.prices import get_price_at
 from shop.products.records import load_products, make_product_record
 from shop.services import stock
-from shop.services.errors import CartChanged, CartEmpty, PriceRose, Refused, Shortage, SoldOut
+from shop.services.errors import CartChanged, CartEmpty, PriceRose, Shortage, SoldOut
 from shop.services.order_steps import record_step
 from shop.services.payments import sell_free_order
 

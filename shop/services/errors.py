@@ -1,20 +1,12 @@
 """Refusals of the shop, with reasons in the visitor's language."""
 
 from collections.abc import Sequence
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
-from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-
-class Refused(Exception):
-    """The request was refused. ``str()`` gives the reason."""
-
-    message: ClassVar[str | Promise] = _("This is not possible.")
-
-    def __str__(self) -> str:
-        return str(self.message)
+from common.refusals import Refused
 
 
 class CartChanged(Refused):

@@ -10,8 +10,8 @@ from django.utils.translation import gettext_lazy as _
 from accounts.notifications.tables import find_oldest_time
 from common import clock
 from common.database import SLICE_SIZE, repeat_after_conflict
+from common.refusals import Refused
 from shop.models import Product, StockAlert
-from shop.services.errors import Refused
 
 MAX_SLICES: Final = 100  # slices of one run
 

@@ -13,6 +13,7 @@ from django.views import View
 from django.views.decorators.debug import sensitive_post_parameters
 
 from accounts.ratelimit import count_event
+from common.refusals import Refused
 from common.web import get_user_id, personal_page, redirect_to_view
 from shop.carts import reading
 from shop.forms import CheckoutForm, PayForm
@@ -21,7 +22,7 @@ from shop.payments import TypedCard
 from shop.selectors.checkout import get_initial_address, make_checkout_page
 from shop.selectors.orders import get_order
 from shop.services import checkout as services
-from shop.services.errors import CartChanged, CartEmpty, PriceRose, Refused, Shortage, SoldOut
+from shop.services.errors import CartChanged, CartEmpty, PriceRose, Shortage, SoldOut
 from shop.services.payments import pay_order
 from shop.visitors import get_session_digest
 

@@ -8,10 +8,10 @@ from django.views.decorators.http import require_http_methods
 
 from common.ids import parse_id
 from common.paths import make_path
+from common.refusals import Refused
 from common.web import get_next_address, get_user_id, json_error, json_response, personal_page, redirect_to, wants_json
 from shop.selectors.stock_alerts import list_alerts
 from shop.services import stock_alerts
-from shop.services.errors import Refused
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

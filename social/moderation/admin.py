@@ -17,12 +17,12 @@ from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 
 from accounts.admin_tools import BigTableAdmin
+from common.refusals import Refused
 from common.web import redirect_to
 from social.moderation.case_page import CasePage, count_sanctions, describe_target
 from social.moderation.models import Appeal, Case, Kind, Outcome, Reason, Report, Severity
 from social.moderation.services.appeals import decide_appeal, may_decide_appeal
 from social.moderation.services.decisions import decide_case, list_actions
-from social.moderation.services.errors import Refused
 from social.moderation.staff_forms import AppealDecisionForm, DecisionForm
 
 SEVERITY_LABELS = {Severity.LOW: "info", Severity.MEDIUM: "warning", Severity.HIGH: "danger"}

@@ -14,7 +14,7 @@ from social.content.cleaning import OF_REVIEWS, clean, empty_error, shorten
 from social.models import Post, new_key
 from social.reviews.markdown import strip_markdown
 from social.reviews.models import Review
-from social.services.posts import clean_note, replace_text, save_post
+from social.services.posts import FormerText, clean_note, replace_text, save_post
 
 LANGUAGES: Final = ("en", "zh-hans")
 
@@ -117,11 +117,12 @@ def _edit_review(review: Review, content: _CleanDraft) -> None:
     # The second of two clicks changes nothing.
     if is_same:
         return
-    former, review.text, review.language = review.text, content.text, content.language
+    former = FormerText(review.text, post.note)
+    review.text, review.language = content.text, content.language
     review.save(update_fields=["text", "language"])
     post.note = content.note
-    if former != content.text:
-        replace_text(post, content.excerpt, former=former)
+    if former.text != content.text:
+        replace_text(post, content.excerpt, former)
     else:
         post.save(update_fields=["note"])
 

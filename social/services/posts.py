@@ -2,7 +2,7 @@
 
 import re
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
@@ -26,6 +26,13 @@ MAX_HASHTAGS: Final = 20  # per post
 MAX_NOTE_LENGTH: Final = 100  # characters
 MAX_ANCESTORS: Final = 20  # posts above a reply that its page shows
 _key_pattern = re.compile(r"[\w.:-]{1,64}", re.ASCII)
+
+
+class FormerText(NamedTuple):
+    """The text of a post before an edit, and its content note at that time."""
+
+    text: str
+    note: str
 
 
 @repeat_after_conflict
@@ -71,25 +78,38 @@ def get_post_by_key(user_id: int, key: str) -> Post | None:
 
 
 @repeat_after_conflict
-def edit_post(post_id: int, text: str, *, by: int) -> bool:
+def edit_post(post_id: int, text: str, *, note: str | None = None, by: int) -> bool:
     """Replace the text of an own post and keep the former one. Return False if the post or a change is missing.
 
-    Mentions and hashtags become those of the new text. Raises ValidationError for the field ``text``.
+    note: the new content note; None keeps the present one. A new note alone makes no version. Mentions and hashtags
+    become those of the new text. Raises ValidationError by field (text, note).
     """
     text = clean_text(text)
+    note = None if note is None else clean_note(note)
     with transaction.atomic():
         # Locked: of two edits at the same time, the later one keeps the text of the earlier one.
         post = Post.objects.select_for_update().filter(pk=post_id, user_id=by, kind=Post.Kind.POST).first()
-        # The second of two clicks changes nothing.
-        if post is None or post.text == text:
+        if post is None:
             return False
-        replace_text(post, text, former=post.text)
+        former = FormerText(post.text, post.note)
+        post.note = former.note if note is None else note
+        # The second of two clicks changes nothing.
+        if (text, post.note) == former:
+            return False
+        if text == former.text:
+            post.save(update_fields=["note"])
+        else:
+            replace_text(post, text, former)
     return True
 
 
-def replace_text(post: Post, text: str, *, former: str) -> None:
-    """Replace the text of a locked post, and keep the ``former`` one as a version, in the present transaction."""
-    PostVersion.objects.create(post=post, text=former, written_at=post.edited_at or post.created_at)
+def replace_text(post: Post, text: str, former: FormerText) -> None:
+    """Replace the text of a locked post, and keep the former one as a version, in the present transaction.
+
+    The content note of the post is saved as well.
+    """
+    written_at = post.edited_at or post.created_at
+    PostVersion.objects.create(post=post, text=former.text, note=former.note, written_at=written_at)
     post.text, post.edited_at = text, timezone.now()
     post.save(update_fields=["text", "note", "edited_at"])
     # Bulk deletions send no signals either.

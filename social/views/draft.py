@@ -1,7 +1,7 @@
 """The draft of a post in a request."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import orjson
 from django.core.exceptions import ValidationError
@@ -17,6 +17,8 @@ from social.queries.records import PostRecord
 from social.selectors import get_post
 from social.services.posts import check_input_length, check_key, missing_book_error, missing_parent_error
 
+TEXT_FIELDS: Final = ("text", "note", "key")
+
 
 def is_json_body(request: HttpRequest) -> bool:
     """Return whether the request has a JSON body."""
@@ -25,13 +27,13 @@ def is_json_body(request: HttpRequest) -> bool:
 
 @dataclass
 class Draft:
-    """A draft. ``text`` is the input, ``key`` is None if missing. book_search: words to find a book by.
+    """A draft. ``text`` is the input, ``note`` and ``key`` are None if missing. book_search: words to find a book by.
 
     ``check`` sets ``book`` to the book's record, and ``parent`` to the record of the post that it replies to.
     """
 
     text: str
-    note: str
+    note: str | None
     key: str | None
     book_given: Any
     parent_given: Any
@@ -60,7 +62,7 @@ class Draft:
         """Read a draft from a form or a JSON object. ``check`` raises the errors for values of a wrong type."""
         if not is_json_body(request):
             form = request.POST
-            text, note = form.get("text", ""), form.get("note", "")
+            text, note = form.get("text", ""), form.get("note")
             search = " ".join(form.get("book_search", "").split())
             return cls(text, note, form.get("key") or None, form.get("book"), form.get("parent"), search)
         try:
@@ -69,15 +71,14 @@ class Draft:
             body = None
         if not isinstance(body, dict):
             error = ValidationError({"text": _("The request body must be a JSON object.")})
-            return cls("", "", None, None, None, errors=[error])
+            return cls("", None, None, None, None, errors=[error])
         given = {
             name: clean_parameter(name, value) if isinstance(value, str) else value for name, value in body.items()
         }
-        text, note = given.get("text", ""), given.get("note", "")
+        text, note = given.get("text", ""), given.get("note")
         draft = cls(text, note, given.get("key"), given.get("book"), given.get("parent"))
-        for name in ("text", "note", "key"):
-            value = getattr(draft, name)
-            if not isinstance(value, str) and (name, value) != ("key", None):
+        for name, value in given.items():
+            if name in TEXT_FIELDS and not isinstance(value, str) and (name, value) != ("key", None):
                 draft.errors.append(ValidationError({name: _("This must be text.")}))
         return draft
 

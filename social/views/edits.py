@@ -26,7 +26,7 @@ MAX_VERSIONS: Final = 100  # newest former versions on the page
 @require_http_methods(["GET", "HEAD", "POST"])
 @personal_page
 def edit(request: HttpRequest, pk: int) -> HttpResponse:
-    """GET: show the form. POST ``text``, as a form or a JSON object: edit the post."""
+    """GET: show the form. POST ``text`` (``note``), as a form or a JSON object: edit the post."""
     post = _post_or_404(request, pk)
     if post["user"]["id"] != request.user.pk or post["kind"] == Post.Kind.RATING:
         raise Http404
@@ -35,18 +35,19 @@ def edit(request: HttpRequest, pk: int) -> HttpResponse:
             raise Http404
         return redirect_to_view("reviews:write", post["book"]["id"])
     if request.method != "POST":
-        return render(request, "social/edit.html", {"post": post, "text": post["text"]})
+        return render(request, "social/edit.html", {"post": post, "text": post["text"], "note": post["note"]})
     draft, user_id = Draft.read(request), get_user_id(request)
     try:
         draft.check(user_id)
         if seconds := count_at_rates("edit", user_id, settings.POST_RATES):
             return render_too_often(request, seconds, make_path("social:post", pk))
-        edit_post(pk, draft.text, by=user_id)
+        edit_post(pk, draft.text, note=draft.note, by=user_id)
     except ValidationError as error:
         message = error.messages[0]
         if wants_json(request) or is_json_body(request):
             return json_response({"error": {"field": next(iter(error.message_dict)), "message": message}}, 400)
-        return render(request, "social/edit.html", {"post": post, "text": draft.text, "error": message}, status=400)
+        context = {"post": post, "text": draft.text, "note": draft.note, "error": message}
+        return render(request, "social/edit.html", context, status=400)
     if wants_json(request) or is_json_body(request):
         return json_response(_post_or_404(request, pk).json)
     return redirect_to_view("social:post", pk)
@@ -58,7 +59,7 @@ def history(request: HttpRequest, pk: int) -> HttpResponse:
     post = _post_or_404(request, pk)
     versions = PostVersion.objects.using(setting("DATABASE")).filter(post_id=pk).order_by("-pk")[:MAX_VERSIONS]
     if wants_json(request):
-        lines = [{"text": version.text, "time": version.written_at} for version in versions]
+        lines = [{"text": version.text, "note": version.note, "time": version.written_at} for version in versions]
         response = json_response({"post": post.json, "versions": lines})
     else:
         response = render(request, "social/history.html", {"post": post, "versions": versions})

@@ -17,11 +17,13 @@ from django_htmx.http import trigger_client_event
 from accounts.models import User
 from accounts.names import make_public_path
 from accounts.ratelimit import count_at_rates
+from accounts.selectors import find_user_by_former_name
 from accounts.views import render_refusal, render_too_often
 from common.text import fold
 from common.web import get_next_address, json_response, redirect_window, require_login, wants_json
 from social.relations.profiles import Profile, get_profile_by_name
 from social.services import people
+from social.views.people import redirect_to_spelling
 
 
 class FollowAction(NamedTuple):
@@ -55,7 +57,9 @@ def block(request: HttpRequest, name: str) -> HttpResponse:
     if not request.user.is_authenticated:
         return require_login(request)
     found = get_profile_by_name(name, request.user.pk)
-    if found is None or found.is_me:
+    if found is None:
+        return redirect_to_spelling(request, None, "block/")
+    if found.is_me:
         raise Http404
     return render(request, "social/block.html", {"person": found})
 
@@ -115,12 +119,16 @@ def _respond(request: HttpRequest, person: Profile, verb: FollowAction, is_chang
 
 
 def _find_user(name: str) -> Profile | None:
-    """Return the user with this name, active or not, since actions on inactive users can be undone."""
+    """Return the user with this name, active or not, since actions on inactive users can be undone.
+
+    A page that was opened before a change of name has the former one.
+    """
     # Addresses may contain anything, also characters that PostgreSQL refuses.
     folded = fold(name)
     if not folded.isprintable():
         return None
-    found = User.objects.filter(name_key=folded).values_list("pk", "username").first()
+    people = User.objects.values_list("pk", "username")
+    found = people.filter(name_key=folded).first() or people.filter(pk=find_user_by_former_name(name)).first()
     return Profile(*found) if found else None
 
 

@@ -13,6 +13,7 @@ from django.urls import get_resolver, reverse
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_safe
 
+from accounts.selectors import find_user_by_former_name
 from catalog.search.selectors import search
 from common.paths import make_path
 from common.public_pages import public_page
@@ -21,7 +22,7 @@ from common.web import get_user_id, get_viewer_id, is_partial, json_response, pe
 from social.relations import lists as people_lists
 from social.relations.common import CommonReaders, find_common_follows
 from social.relations.lists import ListedReader, PeoplePage
-from social.relations.profiles import Profile, get_profile_by_name
+from social.relations.profiles import Profile, get_profile, get_profile_by_name
 from social.relations.suggestions import Suggestion, suggest_readers
 from social.selectors import get_posts_by
 from social.timelines.pages import parse_cursor
@@ -133,17 +134,34 @@ def respond(request: HttpRequest, template: str, context: dict[str, Any], conten
 def redirect_to_spelling(request: HttpRequest, found: Profile | None, rest: str) -> HttpResponse:
     """Redirect to the page under the owner's spelling of the name; 404 if no such reader is visible.
 
+    found: None if no reader has the name. A former name then leads to the present one, for good (301).
     A blocked reader gets the same answer as for an unknown name, on every page, in JSON and in headers.
     """
     response: HttpResponse
-    if found is not None and found.url:
-        given = request.GET.urlencode()
-        response = redirect_to(f"{found.url}{rest}" + (f"?{given}" if given else ""))
+    if found is None and (renamed := _find_renamed(request)) is not None:
+        response = redirect_to(_build_rest(request, renamed, rest), status=301)
+        # The owner may take the name back, and another reader may have it in a year.
+        response["Cache-Control"] = "no-cache"
+    elif found is not None and found.url:
+        response = redirect_to(_build_rest(request, found, rest))
     else:
         not_found: Any = get_resolver().resolve_error_handler(404)
         response = not_found(request, exception=Http404())
     patch_vary_headers(response, ["Accept", "Cookie"])
     return response
+
+
+def _find_renamed(request: HttpRequest) -> Profile | None:
+    """Return the profile of the reader who had the name in the address before, if the visitor may see it."""
+    match = request.resolver_match
+    user_id = find_user_by_former_name(match.kwargs["name"]) if match is not None else None
+    found = get_profile(user_id, get_viewer_id(request)) if user_id is not None else None
+    return found if found is not None and found.url else None
+
+
+def _build_rest(request: HttpRequest, found: Profile, rest: str) -> str:
+    given = request.GET.urlencode()
+    return f"{found.url}{rest}" + (f"?{given}" if given else "")
 
 
 def _build_page_url(address: str, after: int | None) -> str | None:

@@ -115,7 +115,7 @@ def _create_post(user_id: int, draft: Draft) -> Post:
     """Create the post. A refused text counts as an attempt, because cleaning it takes time, but not as a post."""
     try:
         return create_post(
-            user_id, draft.text, note=draft.note, book_id=draft.book_id, parent_id=draft.parent_id, key=draft.key
+            user_id, draft.text, note=draft.note or "", book_id=draft.book_id, parent_id=draft.parent_id, key=draft.key
         )
     except ValidationError:
         for _most, seconds in settings.POST_RATES:

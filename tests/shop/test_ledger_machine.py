@@ -20,11 +20,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from accounts.models import User
 from common import clock
+from common.refusals import Refused
 from shop.models import Cart, EventKind, Order, OrderEvent, OrderState, Payment, PaymentState, Product
 from shop.payments import Answer, Outcome, TypedCard, calls, fake
 from shop.services import checkout
 from shop.services.carts import set_line
-from shop.services.errors import Refused
 from shop.services.orders import cancel_order, expire_order, mark_order_sent
 from shop.services.payments import pay_order, record_answer
 from shop.services.settle import settle_all

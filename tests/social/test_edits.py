@@ -78,6 +78,31 @@ def test_the_history_has_all_former_versions(client: Client, town: Town) -> None
     assert page.index("Third") < page.index("Second") < page.index("For @bob")
 
 
+def test_an_edit_changes_the_content_note(client: Client, town: Town) -> None:
+    address = f"/posts/{town.post.pk}/"
+
+    def send(**fields: str) -> int:
+        return client.post(f"{address}edit/", {"text": Post.objects.get().text, **fields}, headers=JSON).status_code
+
+    assert send(note="spoilers") == 200
+    assert 'value="spoilers"' in client.get(f"{address}edit/").content.decode()
+    page = Client().get(address).content.decode()
+    assert "<summary><bdi>spoilers</bdi></summary>" in page
+    assert not PostVersion.objects.exists()
+    # A request without the field keeps the note. The former text keeps its own when the post loses it.
+    assert send(text="Second") == 200
+    assert send(text="Third", note="") == 200
+    assert Post.objects.get().note == ""
+    found = Client().get(f"{address}history/", headers=JSON).json()["versions"]
+    assert [(version["text"], version["note"]) for version in found] == [
+        ("Second", "spoilers"),
+        ("For @bob: #emma", "spoilers"),
+    ]
+    page = Client().get(f"{address}history/").content.decode()
+    assert page.count("<summary><bdi>spoilers</bdi></summary>") == 2
+    assert send(note="x" * 101) == 400
+
+
 @pytest.mark.parametrize("text", ["", " ", "x" * 501])
 def test_a_refused_text_changes_nothing(client: Client, town: Town, text: str) -> None:
     response = town.send(client, text)

@@ -1,18 +1,8 @@
 """Reasons for which a service refuses. ``str()`` of the error is a message in the visitor's language."""
 
-from typing import ClassVar
-
-from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-
-class Refused(Exception):
-    """The service refused."""
-
-    message: ClassVar[str | Promise] = _("This is not possible.")
-
-    def __str__(self) -> str:
-        return str(self.message)
+from common.refusals import Refused
 
 
 class AlreadyDecided(Refused):

@@ -16,6 +16,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.ratelimit import count_at_rates
 from accounts.views import render_refusal, render_too_often
+from common.refusals import Refused
 from common.web import get_user_id, get_viewer_id, personal_page, redirect_to, require_login
 from social.moderation.forms import AppealForm
 from social.moderation.models import Action, Decision, Report
@@ -27,7 +28,6 @@ from social.moderation.selectors import (
     list_reports_of,
 )
 from social.moderation.services.appeals import appeal_decision, get_last_day, may_appeal
-from social.moderation.services.errors import Refused
 
 
 @require_safe

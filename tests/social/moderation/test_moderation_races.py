@@ -8,9 +8,9 @@ from threading import Barrier
 import pytest
 from django.db import connections
 
+from common.refusals import Refused
 from social.moderation.models import Action, Appeal, Case, Decision, Report
 from social.moderation.services.appeals import appeal_decision
-from social.moderation.services.errors import Refused
 from tests.support.social.cases import Dispute, decide, make_reader
 
 WORKERS = 6

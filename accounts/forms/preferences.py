@@ -1,0 +1,22 @@
+"""The form of a user's preferences."""
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from accounts.users.preferences import Preferences
+from accounts.users.time_zones import list_choices
+
+
+class PreferencesForm(forms.Form):
+    """The preferences of a user."""
+
+    time_zone = forms.ChoiceField(
+        label=_("Time zone"),
+        required=False,
+        choices=list_choices,
+        help_text=_("Pages show times in this zone. The day on which you finish a book is a day there."),
+    )
+
+    def get_preferences(self) -> Preferences:
+        """Return what the user chose."""
+        return Preferences(**self.cleaned_data)

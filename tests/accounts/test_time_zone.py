@@ -1,0 +1,50 @@
+"""Each reader sees times in a time zone of their own."""
+
+from datetime import UTC, date, datetime
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+from pytest_django.fixtures import Settings
+
+from accounts.models import User
+from catalog.shelves.models import ShelfEntry
+from social.models import Post
+from tests.support.catalog.make import make_book
+from tests.support.warm_mirrors import rebuild
+
+PREFERENCES = "/accounts/preferences/"
+EVENING = datetime(2026, 3, 1, 20, 30, tzinfo=UTC)  # the next morning in Kiritimati
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_a_reader_sees_times_in_the_chosen_zone(settings: Settings) -> None:
+    reader, other = (User.objects.create_user(name, is_staff=True, is_superuser=True) for name in ("rita", "otto"))
+    book = make_book("The Book of Sand")
+    post = Post.objects.create(user=other, text="good evening", created_at=EVENING)
+    settings.CLOCK = lambda: EVENING
+    settings.SECOND_FACTOR_FOR_STAFF = False
+    rebuild()
+    rita, otto = Client(), Client()
+    rita.force_login(reader)
+    otto.force_login(other)
+
+    def show(client: Client, path: str = f"/posts/{post.pk}/") -> str:
+        return client.get(path).content.decode()
+
+    assert "March 1, 2026, 8:30 p.m." in show(rita)
+    assert rita.post(PREFERENCES, {"time_zone": "Mars/Olympus"}).status_code == 200, "shown again with an error"
+    rita.post(PREFERENCES, {"time_zone": "Pacific/Kiritimati"})
+    assert 'value="Pacific/Kiritimati" selected' in show(rita, PREFERENCES)
+    assert "March 2, 2026, 10:30 a.m." in show(rita)
+    for client in (otto, Client()):
+        assert "March 1, 2026, 8:30 p.m." in show(client), "neither a remembered card nor the thread keeps the zone"
+    rita.post(f"/books/{book.pk}/shelf/", {"action": "shelf", "shelf": "reading"})
+    assert ShelfEntry.objects.get(user=reader).started_on == date(2026, 3, 2)
+    seen: Any = rita.get("/admin/")
+    assert seen.status_code == 200
+    assert timezone.get_current_timezone_name() == "UTC"
+    User.objects.filter(pk=reader.pk).update(time_zone="Atlantis/Capital")
+    assert "March 1, 2026, 8:30 p.m." in show(rita), "a zone that no longer exists"
