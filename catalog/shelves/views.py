@@ -20,6 +20,7 @@ from catalog.readings import services as readings
 from catalog.readings.undo import NotUndoable, restore_snapshot, take_snapshot
 from catalog.selectors import get_book
 from catalog.shelves import services
+from catalog.shelves.arrangements import parse_arrangement
 from catalog.shelves.forms import EntryForm, GoalForm, PrivacyForm, Unit, get_today
 from catalog.shelves.models import Privacy, Shelf
 from catalog.shelves.records import count_stars
@@ -59,13 +60,14 @@ def own_shelves(request: HttpRequest) -> HttpResponse:
 @require_safe
 @personal_page
 def own_shelf(request: HttpRequest, shelf: Shelf) -> HttpResponse:
-    """Show one of the reader's own shelves: ``?after=``.
+    """Show one of the reader's own shelves: ``?sort=&stars=&year=&tag=&after=``.
 
     The template gets ``page``, a ShelfPage, and ``shelves``, a Shelves.
     """
     user_id, year = get_user_id(request), get_today().year
     shelves = get_shelf_summary(user_id, year)
-    page = find_shelf_page(user_id, shelf, request.GET.get("after", ""))
+    chosen = parse_arrangement(request.GET)
+    page = find_shelf_page(user_id, shelf, request.GET.get("after", ""), chosen)
     address = reverse("shelves:shelf", args=[shelf])
     if wants_json(request):
         goal = {"year": year, "books": shelves.goal, "finished": shelves.finished}
@@ -75,13 +77,15 @@ def own_shelf(request: HttpRequest, shelf: Shelf) -> HttpResponse:
                 "privacy": shelves.privacy[shelf],
                 "count": shelves.counts[shelf],
                 "results": [entry.json for entry in page.entries],
-                "next": f"{address}?after={page.after}".replace(" ", "+") if page.after else None,
+                "next": f"{address}?{chosen.parameters}after={page.after}".replace(" ", "+") if page.after else None,
                 "goal": goal,
             }
         )
     context = {
         "shelf": shelf,
         "address": address,
+        "next_start": f"?{chosen.parameters}",
+        "chosen": chosen,
         "page": page,
         "shelves": shelves,
         "tabs": build_tabs(shelves, list(Shelf), lambda one: reverse("shelves:shelf", args=[one])),
