@@ -7,6 +7,7 @@ from django.utils.translation import ngettext
 from jinja2 import pass_context
 from jinja2.runtime import Context
 
+from catalog.books.records import BookRecord
 from catalog.shelves import widgets
 from catalog.shelves.models import Shelf
 from catalog.shelves.records import write_stars
@@ -24,10 +25,10 @@ def shelf_label(shelf: str) -> str:
 
 
 @pass_context
-def shelf_button(context: Context, book_id: int) -> SafeString:
-    """Show the visitor's shelf, rating and dates of a book."""
+def shelf_button(context: Context, book: BookRecord) -> SafeString:
+    """Show the visitor's shelf, rating, dates and progress of a book."""
     reader = visitor(context)
-    return widgets.render_button(context["request"], reader.pk if reader else None, book_id)
+    return widgets.render_button(context["request"], reader.pk if reader else None, book["id"], book["pages"])
 
 
 @pass_context
