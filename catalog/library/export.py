@@ -66,7 +66,7 @@ def _build_line(row: Row) -> list[object]:
 
 
 def _find_date_read(readings: list[dict[str, str | None]]) -> str:
-    """Return the last date on which the book was finished, or "". Of a year alone, Goodreads' importer reads the year."""
+    """Return the last date on which the book was finished, or a year; "" if there is neither."""
     for one in readings:
         if one["finished_on"]:
             return one["finished_on"]
@@ -85,6 +85,7 @@ def _read_books(user_id: int) -> Iterator[Row]:
     shelved = ShelfEntry.objects.filter(user_id=user_id).values_list("book_id", flat=True)
     listed = ListedBook.objects.filter(reading_list__user_id=user_id).values_list("book_id", flat=True)
     ids = shelved.union(listed).order_by("book_id")
+    # No transaction holds the rows: a long download sees changes of other tabs.
     for some in split_slices(ids.iterator(chunk_size=ROWS_IN_MEMORY)):
         yield from _Slice(user_id, some).build_rows()
 

@@ -119,8 +119,7 @@ def _search(one: ImportedBook, titled: Sequence[BookRecord]) -> Match:
             if words.join_words(words.shorten_title(book["title"])) == words.join_words(title):
                 return Match(Step.FOUND, book["id"])
             candidates.append(book["id"])
-    for book in titled:
-        candidates.append(book["id"])
+    candidates += [book["id"] for book in titled]
     first = tuple(dict.fromkeys(candidates))[:MAX_CANDIDATES]
     return Match(Step.DOUBT, candidates=first) if first else MISSING
 

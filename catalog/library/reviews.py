@@ -16,8 +16,8 @@ class NewReview(NamedTuple):
 class ReviewStore(NamedTuple):
     """create: writes a reader's reviews of books without one, and returns the ids of those that it wrote, by book.
 
-    delete: deletes those of these reviews (text by id) that still have this text. Both belong to the present transaction.
-    find: returns the texts of a reader's reviews by book.
+    delete: deletes those of these reviews (text by id) that still have this text. Both belong to the present
+    transaction. find: returns the texts of a reader's reviews by book.
     """
 
     create: Callable[[int, Sequence[NewReview]], Mapping[int, int]]

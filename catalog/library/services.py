@@ -107,6 +107,7 @@ def read_rows(load: LibraryImport, rows: list[ImportRow]) -> list[ImportedBook]:
 def _match_chunk(pk: int) -> bool:
     """Find the books of the next rows. Outside of a transaction, because a search takes milliseconds."""
     load = LibraryImport.objects.get(pk=pk)
+    # Without a lock: a second run that finds the same books is only a waste.
     rows = list(load.rows.filter(step=Step.PENDING).order_by("number")[:CHUNK_SIZE])
     if not rows:
         return _set_state(pk, State.MATCHING, State.READY)
@@ -154,6 +155,7 @@ def _undo_next(pk: int) -> bool:
         load = _lock(pk, State.UNDOING)
         if load is None:
             return False
+        # The last row first, because it may have filled fields of an entry that an earlier row made.
         rows = list(load.rows.filter(step=Step.APPLIED).order_by("-number")[:CHUNK_SIZE])
         undo_chunk(load, rows)
         for row in rows:

@@ -54,6 +54,7 @@ def overview(request: HttpRequest) -> HttpResponse:
     file = request.FILES.get("file")
     if file is None or not file.size:
         return _render_overview(request, _("Choose a file."))
+    # Its content was not kept.
     if file.size > MAX_FILE_BYTES:
         return _render_overview(request, _("The file is larger than 20 MB."))
     try:

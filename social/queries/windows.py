@@ -77,8 +77,8 @@ def find_newest_tagged(names: Sequence[str], limit: int) -> Mapping[str, Sequenc
 def find_reached_timelines(rows: Sequence[str], after: str | None, limit: int) -> list[Reached]:
     """Return the home timelines that these posts ("id:author") concern: the authors' own, then followers' by user id.
 
-    ``after`` is the last follower's id of the previous call. A pulled post concerns only its author's timeline, a quiet one concerns none. The
-    script refuses a reply to an author whom the follower does not follow.
+    ``after`` is the last follower's id of the previous call. A pulled post concerns only its author's timeline, and a
+    quiet one concerns none. The script refuses a reply to an author whom the follower does not follow.
     Inactive authors need no check here: they are in no reader's set of followed users, and a status change recomputes
     the windows.
     """

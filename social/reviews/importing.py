@@ -19,8 +19,8 @@ def register() -> None:
 def create_reviews(user_id: int, reviews: Sequence[NewReview]) -> Mapping[int, int]:
     """Write a reader's reviews of books without one, in bulk, in the present transaction. Return their ids by book.
 
-    A text that no review may have, because it is too long or has no visible character, is left out. Names in old reviews
-    mention nobody here.
+    A text that no review may have, because it is too long or has no visible character, is left out. Names in old
+    reviews mention nobody here.
     """
     known = Review.objects.filter(user_id=user_id, book_id__in=[one.book_id for one in reviews])
     taken = set(known.values_list("book_id", flat=True))

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from datetime import date
 
 from catalog.library.changes import entries, lists, texts
-from catalog.library.changes.rows import Chunk
 from catalog.library.changes.lists import delete_empty_lists
+from catalog.library.changes.rows import Chunk
 from catalog.library.models import ImportRow, LibraryImport
 
 __all__ = ["Chunk", "apply_chunk", "delete_empty_lists", "undo_chunk"]

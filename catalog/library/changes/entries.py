@@ -52,6 +52,7 @@ def undo_entries(user_id: int, rows: Sequence[ImportRow]) -> None:
         entry = entries.get(get_book_id(row))
         if entry is None:
             continue
+        # The last row first, so that the entry is again as an earlier row left it.
         if _empty_fields(entry, row.changes.get("filled", {})):
             emptied[entry.pk] = entry
         if row.changes.get("made") == _describe(entry) and entry.book_id not in kept:
@@ -89,6 +90,7 @@ def _fill_entry(entry: ShelfEntry, told: ImportedBook) -> dict[str, Any]:
     if entry.stars is None:
         entry.stars = told.stars
     latest = _find_latest(told)
+    # One date beside another one of a different reading would make a wrong reading.
     is_undated = entry.started_on is None and entry.finished_on is None
     if latest is not None and is_undated and entry.shelf == told.shelf:
         _set_dates(entry, latest)
@@ -133,7 +135,7 @@ def _add_readings(user_id: int, chunk: Chunk, entries: dict[int, ShelfEntry]) ->
             if one.end is None or one.end.day in ends:
                 continue
             ends.add(one.end.day)
-            reading = EarlierReading(user_id=user_id, book_id=row.book_id)
+            reading = EarlierReading(user_id=user_id, book_id=get_book_id(row))
             _set_dates(reading, one)
             made.append(reading)
             makers.append(row)

@@ -30,6 +30,7 @@ class Table(NamedTuple):
 
 def read_table(content: bytes) -> Table:
     """Return the rows of a file. Raises FileRefused."""
+    # PostgreSQL stores no NUL.
     text = decode(content).replace("\0", "")
     if not text.strip():
         raise FileRefused(_("The file is empty."))
@@ -58,6 +59,7 @@ def decode(content: bytes) -> str:
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError:
+        # Five bytes have no meaning in it.
         return content.decode("cp1252", errors="replace")
 
 

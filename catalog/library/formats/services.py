@@ -14,9 +14,10 @@ WANT, READING, READ, ABANDONED = "want-to-read", "reading", "read", "did-not-fin
 class Service:
     """The meaning of a service's columns. An empty name means that the service has no such column.
 
-    marks: columns that only this service has all of. inverted_author: a column with the last name first. ids: alternatives, of which the first one with an ISBN counts.
-    shelf: the column with the exclusive shelf, or with several names of which one is a shelf (``shelves``: by name, in
-    lower case). tags: columns with names of lists, separated by commas. readings: a column with several ranges of dates.
+    marks: columns that only this service has all of. inverted_author: a column with the last name first. ids:
+    alternatives, of which the first one with an ISBN counts. shelf: the column with the exclusive shelf, or with
+    several names of which one is a shelf (``shelves``: by name, in lower case). tags: columns with names of lists,
+    separated by commas. readings: a column with several ranges of dates.
     """
 
     name: str

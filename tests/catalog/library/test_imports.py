@@ -28,7 +28,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 TODAY = date(2026, 5, 4)
 TABLES = (ShelfEntry, EarlierReading, ReadingList, ListedBook, Review)
 ROWS = '''\
-1,Known by number,Nobody,,,"=""""","=""9780061120084""",4,,,,,,,2021/03/04,2020/01/02,"old, fun",,read,A fine book.,,,1,0
+1,Known by number,Nobody,,,"=""""","=""9780061120084""",4,,,,,,,2021/03/04,2020/01/02,"old, fun",,read,A book.,,,1,0
 2,The Second Book (Series #2),Ann B. Lee,,,,,0,,,,,,,,2020/01/02,fun,,to-read,,,,0,0
 3,the third book: a subtitle,A. Lee,,,,,3,,,,,,,2019,2018/01/02,,,read,,,,1,0
 4,The Second Book,Someone Else,,,,,5,,,,,,,,2020/01/02,,,read,,,,1,0
@@ -106,7 +106,7 @@ def test_import_matches_applies_repeats_and_undoes(reader: User, books: list[Boo
     named = {one.name: (one.privacy, one.books.count()) for one in ReadingList.objects.all()}
     assert named == {"Fun": (Privacy.PUBLIC, 2), "old": (Privacy.ME, 1)}
     written = Review.objects.exclude(text="").values_list("book", "text")
-    assert dict(written) == {first: "A fine book.", edition: "Abandoned?"}
+    assert dict(written) == {first: "A book.", edition: "Abandoned?"}
     # The rating that was given here has a post, imported ones have none.
     assert sorted(Post.objects.values_list("kind", "is_quiet")) == [
         ("rating", False),

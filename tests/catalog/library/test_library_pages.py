@@ -104,7 +104,8 @@ def test_export_is_imported_elsewhere(books: list[Book]) -> None:
     rita, otto = User.objects.order_by("pk")
     assert json.loads(b"".join(client.get("/library/export.json"))) == []
     rows = (
-        '1,A title of ours,Nobody,,,,9780061120084,4,,,,,,,2021/03/04,2020/01/02,"old, fun",,read,"=Fine, ""really""",,,1,0\n'
+        '1,A title of ours,Nobody,,,,9780061120084,4,,,,,,,2021/03/04,2020/01/02,"old, fun",,read,'
+        '"=Fine, ""really""",,,1,0\n'
         "2,x,,,,,,5,,,,,,,2019,2020/01/02,,,did-not-finish,,,,1,0\n"
         "3,The Third Book,Adele Lee,,,,,0,,,,,,,,2020/01/02,,,to-read,,,,0,0\n"
     )
