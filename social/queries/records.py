@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from django.utils.translation import gettext
+
 from catalog.shelves.records import count_stars
 from mirror import Record
 from mirror.conf import setting
@@ -26,6 +28,16 @@ class PostRecord(RawRecord):
         self.likes = self.replies = 0
         self.is_liked = False
         self.stars: int | None = None
+
+    @property
+    def page_title(self) -> str:
+        """Return the title of the post's page."""
+        words = {"name": self["user"]["name"], "title": self["book"]["title"] if self["book"] else ""}
+        if self["book"] and self["kind"] == Post.Kind.REVIEW:
+            return gettext("Review of “%(title)s” by %(name)s") % words
+        if self["book"] and self["kind"] == Post.Kind.RATING:
+            return gettext("Rating of “%(title)s” by %(name)s") % words
+        return gettext("Post by %(name)s") % words
 
     @property
     def json(self) -> Record:
