@@ -116,6 +116,12 @@ class User(AbstractUser):
     user_type = models.CharField(
         _("type"), max_length=20, choices=Type.choices, default=Type.CLIENT, db_default=Type.CLIENT
     )
+    is_private = models.BooleanField(
+        _("private"),
+        default=False,
+        db_default=False,
+        help_text=_("Only followers whom the reader has approved see posts and shelves."),
+    )
     # Without choices: the tables of zones change, and a migration for each change would help nobody.
     time_zone = models.CharField(_("time zone"), max_length=60, blank=True, default="", db_default="")
     # Part of the hash of every session: a new secret ends all sessions of the user.

@@ -25,6 +25,7 @@ class UserRow(NamedTuple):
     name_key: str
     user_type: str
     is_active: bool
+    is_private: bool
     login_times: int | None
     last_login_time: datetime | None
 
@@ -54,7 +55,7 @@ class UserMirror(Mirror):
     strict = True
     record_kind = "hash"
     watches = (
-        Watch(User, only=("username", "name_key", "user_type", "is_active")),
+        Watch(User, only=("username", "name_key", "user_type", "is_active", "is_private")),
         Watch(LoginStats, "user_id"),
     )
     indexes = (
@@ -65,7 +66,7 @@ class UserMirror(Mirror):
     def load(self, pks: Sequence[str]) -> Mapping[str, UserRow]:
         found = User._base_manager.using(setting("DATABASE")).filter(pk__in=parse_ids(pks))
         rows = found.values_list(
-            "pk", "username", "name_key", "user_type", "is_active",
+            "pk", "username", "name_key", "user_type", "is_active", "is_private",
             "login_stats__login_times", "login_stats__last_login_time",
         )  # fmt: skip
         return {str(row.id): row for row in map(UserRow._make, rows)}
@@ -77,6 +78,7 @@ class UserMirror(Mirror):
             "name_key": row.name_key,
             "user_type": row.user_type,
             "is_active": "1" if row.is_active else "0",
+            "is_private": "1" if row.is_private else "0",
             "login_times": str(row.login_times or 0),
             "last_login_time": format_time(row.last_login_time),
         }

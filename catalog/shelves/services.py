@@ -84,6 +84,15 @@ def set_privacy(user_id: int, shelf: Shelf, privacy: Privacy) -> None:
     ShelfSettings.objects.update_or_create(user_id=user_id, defaults={PRIVACY_FIELDS[shelf]: privacy})
 
 
+def limit_to_followers(user_id: int) -> None:
+    """Show the shelves that everyone sees to followers only, in the present transaction."""
+    settings, _ = ShelfSettings.objects.get_or_create(user_id=user_id)
+    for field in PRIVACY_FIELDS.values():
+        if getattr(settings, field) == Privacy.PUBLIC:
+            setattr(settings, field, Privacy.FOLLOWERS)
+    settings.save(update_fields=list(PRIVACY_FIELDS.values()))
+
+
 @repeat_after_conflict
 def set_goal(user_id: int, year: int, books: int | None) -> None:
     """Set the goal of a year, or remove it (None)."""
