@@ -31,6 +31,7 @@ ACCOUNT_COLUMNS = [
     "is_staff",
     "time_zone",
     "is_private",
+    "shows_logins",
 ]
 
 
