@@ -20,12 +20,12 @@ class PreferencesForm(forms.Form):
     shows_logins = forms.TypedChoiceField(
         label=_("Logins"),
         required=False,
-        coerce=lambda value: value == "True",
-        empty_value=False,
-        choices=[(False, _("Only I see them")), (True, _("Everyone sees them"))],
+        coerce=bool,
+        empty_value="",
+        choices=[("", _("Only I see them")), ("yes", _("Everyone sees them"))],
         help_text=_("The leaderboard and the list of recent logins show only readers who agree."),
     )
 
     def get_preferences(self) -> Preferences:
         """Return what the user chose."""
-        return Preferences(**self.cleaned_data)
+        return Preferences(self.cleaned_data["time_zone"], bool(self.cleaned_data["shows_logins"]))

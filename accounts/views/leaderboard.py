@@ -21,7 +21,7 @@ def leaderboard(request: HttpRequest) -> HttpResponse:
     last = _parse_number(request.GET.get("last", ""))
     viewer = get_visitor(request)
     is_staff = bool(getattr(viewer, "is_staff", False))
-    page = read_leaderboard(viewer and viewer.pk, request.GET.get("at", ""), last, is_whole=is_staff)
+    page = read_leaderboard(None if viewer is None else viewer.pk, request.GET.get("at", ""), last, is_whole=is_staff)
     if wants_json(request):
         response = json_response(_make_results(page))
     else:

@@ -20,7 +20,7 @@ from accounts.ratelimit import count_at_rates
 from accounts.selectors import find_user_by_former_name
 from accounts.views import render_refusal, render_too_often
 from common.text import fold
-from common.web import get_next_address, json_response, redirect_window, require_login, wants_json
+from common.web import get_next_address, get_user_id, json_response, redirect_window, require_login, wants_json
 from social.relations.profiles import Profile, get_profile_by_name
 from social.services import people
 from social.views.people import redirect_to_spelling
@@ -104,7 +104,7 @@ def _run_service(verb: str, user_id: int, target_id: int) -> bool:
 
 def _respond(request: HttpRequest, person: Profile, verb: FollowAction, is_changed: bool) -> HttpResponse:
     # A private account has only been asked.
-    is_requested = verb is ACTIONS["follow"] and people.is_requested(request.user.pk, person.id)
+    is_requested = verb is ACTIONS["follow"] and people.is_requested(get_user_id(request), person.id)
     value = verb.value_after and not is_requested
     if wants_json(request):
         user = {"id": person.id, "name": person.name, verb.json_field: value}
