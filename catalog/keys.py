@@ -153,3 +153,46 @@ def shelf_settings(user_id: int | str) -> str:
     Owner: ShelfSettingsMirror.
     """
     return f"shelves:{user_id}"
+
+
+def reading_list(list_id: int | str) -> str:
+    """String (JSON): name, description, privacy and order of a reader's list. Life: while the reader is active.
+    Owner: ReadingListMirror.
+    """
+    return f"reading_list:{list_id}"
+
+
+def lists_of(user_id: int | str) -> str:
+    """Sorted set: ids of a reader's lists by id. Life: while the reader is active. Owner: ReadingListMirror."""
+    return f"lists:{{{user_id}}}"
+
+
+def listed_book(pk: int | str) -> str:
+    """String (JSON): list, reader, book and position of a book on a list. Life: while the reader is active.
+    Owner: ListedBookMirror.
+    """
+    return f"listed:{pk}"
+
+
+def books_by_position(list_id: int | str) -> str:
+    """Sorted set: ids of a list's rows by position. Life: as the list. Owner: ListedBookMirror."""
+    return f"list:{{{list_id}}}:positions"
+
+
+def books_by_addition(list_id: int | str) -> str:
+    """Sorted set: ids of a list's rows by id, which is the order of addition. Life: as the list.
+    Owner: ListedBookMirror.
+    """
+    return f"list:{{{list_id}}}:added"
+
+
+def listings_of(user_id: int | str, book_id: int | str) -> str:
+    """Set: ids of the rows that put a book on a reader's lists. Life: as the rows. Owner: ListedBookMirror."""
+    return f"listings:{{{user_id}}}:{book_id}"
+
+
+def public_listings(book_id: int | str) -> str:
+    """Sorted set: ids of the rows that put a book on public lists, by id. Life: as the rows.
+    Owner: ListedBookMirror.
+    """
+    return f"public_listings:{{{book_id}}}"

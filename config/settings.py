@@ -66,6 +66,7 @@ INSTALLED_APPS = [
     "accounts.notifications",
     "catalog",
     "catalog.search",
+    "catalog.lists",
     "shop",
     "social",
     "social.moderation",

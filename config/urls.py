@@ -21,6 +21,7 @@ urlpatterns = [
     path("books/", include("catalog.urls")),
     path("books/", include("social.reviews.urls")),
     path("shelves/", include("catalog.shelves.urls")),
+    path("lists/", include("catalog.lists.urls")),
     path("authors/<int:pk>/", catalog_views.author_page, name="author"),
     path("search/", include("catalog.search.urls")),
     path("loginlog/", include("loginlog.urls")),

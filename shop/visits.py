@@ -16,7 +16,7 @@ _EPOCH: Final = datetime.fromtimestamp(0, tz=UTC)
 # The joins leave out views of deleted books. Those of deleted users stay, as in SQL, without the user; others without
 # a user belong to their session's user.
 _INSERT_VIEWS: Final = """
-    INSERT INTO shop_view (entry, visitor, user_id, book_id, seen_at)
+    INSERT INTO shop_view (id, visitor, user_id, book_id, seen_at)
     SELECT given.entry, given.visitor, COALESCE(known.id, s.user_id), b.id, given.seen_at
       FROM {given} JOIN catalog_book b ON b.id = given.book
       LEFT JOIN accounts_user known ON known.id = given.person
@@ -42,7 +42,7 @@ class ViewFact(NamedTuple):
 
 
 class ViewVisits(VisitKind):
-    """Views of books. Rows with the number of their entry are unique, also after a login has moved them."""
+    """Views of books. The number of an entry is the id of its row, so a view that a login has moved is not doubled."""
 
     name = "view"
 

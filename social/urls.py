@@ -2,7 +2,20 @@
 
 from django.urls import path
 
-from social.views import atom, edits, follows, likes, lists, people, posts, requests, shelves, threads, timelines
+from social.views import (
+    atom,
+    edits,
+    follows,
+    likes,
+    lists,
+    people,
+    posts,
+    reading_lists,
+    requests,
+    shelves,
+    threads,
+    timelines,
+)
 
 app_name = "social"
 urlpatterns = [
@@ -32,6 +45,8 @@ urlpatterns = [
     path("u/<name>/feed/", atom.person_feed, name="person_feed"),
     path("u/<name>/followers/", people.followers, name="followers"),
     path("u/<name>/following/", people.following, name="following"),
+    path("lists/<int:pk>/", reading_lists.one_list, name="list"),
+    path("u/<name>/lists/", reading_lists.lists_of_reader, name="lists"),
     path("u/<name>/shelves/", shelves.shelves, name="shelves"),
     path("u/<name>/shelves/<shelf>/feed/", atom.shelf_feed, name="shelf_feed"),
     path("u/<name>/block/", follows.block, name="block"),

@@ -12,8 +12,8 @@ from catalog.models import Book
 class View(models.Model):
     """A view of a book's page, counted once per half hour and kept for a limited time (``shop.book_views.retention``).
 
-    visitor: the digest of the session's token, or a stand-in for visitors without a session. entry: the number of the
-    view's entry in the stream of visits, so that no view is written twice; None for imported views.
+    id: the number of the view's entry in the stream of visits, so that no view is written twice; imported views have
+    small ids. visitor: the digest of the session's token, or a stand-in for visitors without a session.
     """
 
     visitor = models.CharField(_("visitor"), max_length=64)
@@ -30,14 +30,12 @@ class View(models.Model):
         Book, verbose_name=_("book"), on_delete=models.CASCADE, related_name="views", db_index=False
     )
     seen_at = models.DateTimeField(_("seen"), default=timezone.now, db_index=True)
-    entry = models.BigIntegerField(_("entry"), null=True, blank=True, editable=False)
 
     class Meta:
         verbose_name = _("view")
         verbose_name_plural = _("views")
         constraints = [
             models.UniqueConstraint(fields=["visitor", "seen_at", "book"], name="shop_view_once"),
-            models.UniqueConstraint(fields=["entry"], condition=Q(entry__isnull=False), name="shop_view_of_entry"),
         ]
         indexes = [
             models.Index(fields=["book", "seen_at"], name="shop_view_of_book"),

@@ -3,12 +3,13 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from social.template_functions import book_posts, book_reviews, posts
+from social.template_functions import book_lists, book_posts, book_reviews, posts
 
 FUNCTIONS: Final[Mapping[str, Any]] = {
     "bare_post": posts.bare_post,
     "composer_about": posts.composer_about,
     "former_text": posts.former_text,
+    "lists_with_book": book_lists.lists_with_book,
     "max_characters": posts.max_characters,
     "post_card": posts.post_card,
     "post_cards": posts.post_cards,

@@ -4,14 +4,11 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from catalog.shelves.models import Privacy
-from catalog.shelves.selectors import ShelfSummary, find_shelf_page, get_shelf_summary
+from catalog.shelves.selectors import find_shelf_page, get_shelf_summary
 from catalog.shelves.views import get_today
 from catalog.shelves.widgets import build_tabs
-from mirror.conf import setting
-from mirror.utils import SQL_AWAY
-from social.models import Follow
-from social.relations.profiles import Profile, get_profile_by_name
+from social.relations.audience import find_visible_levels
+from social.relations.profiles import get_profile_by_name
 from social.views.people import redirect_to_spelling, respond
 
 
@@ -25,7 +22,7 @@ def shelves(request: HttpRequest, name: str) -> HttpResponse:
     if person.is_blocked or person.is_locked:
         return respond(request, "social/person.html", {"person": person}, {"shelves": [], "results": [], "next": None})
     found = get_shelf_summary(person.id, get_today().year)
-    shown = found.shown_to(_find_visible_levels(person, found))
+    shown = found.shown_to(find_visible_levels(person, found.privacy.values()))
     wanted = request.GET.get("shelf", "")
     shelf = next((one for one in shown if one == wanted), shown[0] if shown and not wanted else None)
     if shelf is None and wanted:
@@ -46,21 +43,3 @@ def shelves(request: HttpRequest, name: str) -> HttpResponse:
         "tabs": build_tabs(found, shown, lambda one: f"{address}?shelf={one.value}"),
     }
     return respond(request, "social/shelves.html", context, data)
-
-
-def _find_visible_levels(person: Profile, found: ShelfSummary) -> set[Privacy]:
-    """Return the privacy levels of the person's shelves that the visitor may see.
-
-    Where a shelf is for followers, SQL confirms the follow (1 query), because Redis may lag behind after a fault.
-    """
-    if person.is_me:
-        return set(Privacy)
-    levels = {Privacy.PUBLIC}
-    if person.viewer and person.is_following and Privacy.FOLLOWERS in found.privacy.values():
-        follows = Follow.objects.using(setting("DATABASE")).filter(follower_id=person.viewer, followee_id=person.id)
-        try:
-            if follows.exists():
-                levels.add(Privacy.FOLLOWERS)
-        except SQL_AWAY:
-            pass
-    return levels

@@ -42,7 +42,7 @@ def comparisons() -> Iterator[Comparison]:
         ours=lambda: consume(views),
         theirs=lambda: View.objects.bulk_create(
             [
-                View(visitor=visitor, book_id=books[n % BOOKS], user_id=user.pk, seen_at=now, entry=n)
+                View(visitor=visitor, book_id=books[n % BOOKS], user_id=user.pk, seen_at=now, pk=n + 1)
                 for n, visitor in enumerate(visitors)
             ],
             batch_size=PIPE,

@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 from django.test import Client
 from django.urls import URLPattern, reverse
+from django.utils import timezone
 
 from accounts.models import User
 from accounts.services import record_login
+from catalog.lists.services import ListDraft, add_book, create_list
 from catalog.models import Book
 from mirror.relay.drains import drain_all
 from mirror.relay.sql_only import sql_only
@@ -56,6 +58,9 @@ class Town:
         for one in everybody:
             to = "" if one == self.carol else " For @Carol and @berengar and @xanthippe."
             self.posts[one.pk] = create_post(one.pk, f"{words(one)} #{TAG}{to}", book_id=self.book.pk)
+        self.lists = {one.pk: create_list(one.pk, ListDraft(words(one))).pk for one in everybody}
+        for pk, made in self.lists.items():
+            add_book(pk, made, self.book.pk, timezone.localdate())
         people.block(self.blocker.pk, self.blocked.pk)
         pairs = ((self.blocker, self.blocked), (self.blocked, self.blocker))
         Follow.objects.bulk_create(Follow(follower=one, followee=other) for one, other in pairs)
@@ -78,11 +83,13 @@ class Town:
     def _arguments(self, pattern: URLPattern, viewer: User) -> list[dict[str, Any]]:
         names = set(pattern.pattern.regex.groupindex)
         of_books = pattern.name in ("book_posts", "book_feed")
+        posts = {pk: post.pk for pk, post in self.posts.items()}
+        owned = self.lists if pattern.name == "list" else posts
         found: dict[str, list[Any]] = {
             "name": [self.other(viewer).username, "Carol", viewer.username],
             "hashtag": [TAG],
             "shelf": ["read"],
-            "pk": [self.book.pk] if of_books else [self.posts[self.other(viewer).pk].pk, self.posts[self.carol.pk].pk],
+            "pk": [self.book.pk] if of_books else [owned[self.other(viewer).pk], owned[self.carol.pk]],
         }
         assert names <= found.keys(), f"{pattern} takes what this test does not know"
         ordered = sorted(names)
@@ -130,6 +137,8 @@ def test_pages_show_both_readers_without_the_block(town: Town, way: str) -> None
             "person_feed",
             "front",
             "book",
+            "list",
+            "lists",
         }
         named = {name for name, texts in found.items() if any(town.other(viewer).username in text for text in texts)}
         assert named >= spoken | {"people", "followers", "following", "leaderboard"}

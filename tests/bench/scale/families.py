@@ -88,6 +88,13 @@ shelf:<shelf>:{<user_id>} | readers | wished
 book:{<book_id>}:readers | books | readers of a book
 book:{<book_id>}:stars | books | readers of a book
 shelves:<user_id> | active || shelved:<user_and_book>
+reading_list:<list_id> | active
+lists:{<user_id>} | active | 3
+listed:<pk> | entries
+list:{<list_id>}:positions | active | 20
+list:{<list_id>}:added | active | 20
+listings:{<user_id>}:<book_id> | entries | 1
+public_listings:{<book_id>} | books | 5
 product:<product_id> | products
 products:price | 1 | products
 products:in-stock | 1 | products

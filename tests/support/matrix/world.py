@@ -18,8 +18,9 @@ from accounts.notifications.emails.unsubscribing import Subscription, make_link
 from accounts.notifications.models import Notification, Way
 from accounts.passwords import services as passwords
 from accounts.sessions.rows import hash_token
+from catalog.lists.services import ListDraft, create_list
 from catalog.models import Author, Tag, TagAlias
-from catalog.shelves.models import Shelf
+from catalog.shelves.models import Privacy, Shelf
 from catalog.shelves.services import put_on_shelf
 from config.roles import make_roles
 from mirror.models import Change, State
@@ -65,6 +66,7 @@ class MatrixWorld:
         self.hidden = Post.objects.create(user=self.owner, text="xqhidden", is_hidden=True)
         self.shown = world.post
         self.tag = "ruby"
+        self.list, self.own_list = world.list, create_list(self.owner.pk, ListDraft("xqlist", privacy=Privacy.ME))
         self._make_rows(world)
         self._make_case()
 
@@ -140,6 +142,7 @@ class MatrixWorld:
             Secret("xqpayment", "shop.payment"),
             *(Secret(text) for text in ("2333313", "23333.13", "23,333.13")),  # the total of the cart
             Secret("xqhidden", "social.post"),
+            Secret("xqlist"),
             *(Secret(text, "moderation.case") for text in ("xqcopy", "xqfacts", "xqappeal", "xqdetails")),
             Secret(self.muted.username, "accounts.user", ("/people/", *pages)),
             Secret(self.blocked.username, "accounts.user", ("/people/", *pages)),
@@ -156,6 +159,9 @@ class MatrixWorld:
             "catalog pk": (1,),
             "author pk": (author,),
             "shelves shelf": ("read",),
+            "lists pk": (self.list.pk,),
+            "lists:with_book pk": (1,),
+            "social:list pk": (self.list.pk, self.own_list.pk),
             "notifications:open pk": (self.notification.pk,),
             "notifications:unsubscribe token": (make_link(Subscription(self.owner.pk, Way.EMAIL)).split("/")[-2],),
             "loginlog pk": (self.owner.pk,),

@@ -41,6 +41,9 @@ class _Visit:
             "social pk": str(world.post.pk),
             "social:book_posts pk": "1",
             "social:book_feed pk": "1",
+            "lists pk": str(world.list.pk),
+            "lists:with_book pk": "1",
+            "social:list pk": str(world.list.pk),
             "author pk": author,
             "social:author_posts pk": author,
             "social:author_feed pk": author,
@@ -109,6 +112,9 @@ class _Visit:
         self._post(self.stranger, "/posts/", {"text": "Hello"})
         for user in (self.alice, self.reader):
             self._post(user, "/books/2/review/", {"text": "Better than before", "stars": "4"})
+        self._post(self.alice, "/lists/", {"name": "Spring"})
+        self._post(self.reader, f"/lists/{self.world.list.pk}/books/", {"action": "add", "book": "1"})
+        self._post(self.reader, f"/lists/{self.world.list.pk}/change/", {"name": "Autumn"})
         self._post(self.stranger, f"/posts/{self.world.post.pk}/delete/", {})
         self._post(self.reader, f"/posts/{self.world.post.pk}/delete/", {})
         self._post(self.alice, f"/shop/orders/{self.world.open.pk}/cancel/", {})

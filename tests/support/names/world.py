@@ -7,6 +7,7 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from accounts.models import LoginStats, User
+from catalog.lists.services import ListDraft, add_book, create_list
 from catalog.models import Book
 from loginlog.services import mark_login
 from shop.models import Order, OrderState, Payment, PaymentState, Product, Recommendation, Sale, SaleItem
@@ -25,6 +26,7 @@ class World:
         self._make_people()
         self._make_shop()
         self._make_posts()
+        self._make_lists()
 
     def _make_people(self) -> None:
         call_command("loaddata", "seed_examples", verbosity=0)
@@ -68,3 +70,8 @@ class World:
             self.review = write_review(reader.pk, 2, Draft("A *fine* book", 7), timezone.localdate())
         self.post = create_post(author.pk, "For @alice: #ruby https://a.example/", book_id=1)
         Post.objects.bulk_create(Post(user=(author, other)[n % 2], text=f"Line {n}") for n in range(MANY))
+
+    def _make_lists(self) -> None:
+        self.list = create_list(self.readers[0].pk, ListDraft("Winter"))
+        for book in Book.objects.order_by("pk")[:25]:
+            add_book(self.readers[0].pk, self.list.pk, book.pk, timezone.localdate())

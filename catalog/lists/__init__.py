@@ -1,0 +1,1 @@
+"""Readers' own lists of books. Each list has a privacy level; ``social`` knows the followers."""
