@@ -17,7 +17,8 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
-from catalog.shelves.services import limit_to_followers
+from catalog.lists import services as lists
+from catalog.shelves import services as shelves
 from common.database import repeat_after_conflict
 from social.models import Block, Follow, FollowRequest, Mute
 
@@ -125,7 +126,8 @@ def is_requested(user_id: int, target_id: int) -> bool:
 def set_private(user_id: int, *, is_private: bool) -> None:
     """Make an account private or public. The followers stay, and requests wait for a decision as before.
 
-    Shelves that everyone saw are limited to followers when an account becomes private, and stay so afterwards.
+    When an account becomes private, shelves and lists that everyone saw are limited to followers. They stay so
+    afterwards.
     """
     with transaction.atomic():
         user = User.objects.select_for_update().get(pk=user_id)
@@ -135,7 +137,8 @@ def set_private(user_id: int, *, is_private: bool) -> None:
         # Not ``update``: the signals of ``save`` bring it to Redis at once.
         user.save(update_fields=["is_private"])
         if is_private:
-            limit_to_followers(user_id)
+            shelves.limit_to_followers(user_id)
+            lists.limit_to_followers(user_id)
 
 
 @repeat_after_conflict

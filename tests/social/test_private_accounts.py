@@ -9,10 +9,12 @@ from django.test import Client
 
 from accounts.models import User
 from accounts.notifications.models import Notification
+from catalog.lists.models import ReadingList
+from catalog.lists.services import ListDraft, change_list, create_list
 from catalog.models import Book
-from catalog.shelves.models import Shelf
+from catalog.shelves.models import Privacy, Shelf, ShelfSettings
 from catalog.shelves.selectors import count_readers
-from catalog.shelves.services import put_on_shelf, rate_book
+from catalog.shelves.services import put_on_shelf, rate_book, set_privacy
 from common import clock
 from mirror.relay.drains import drain_all
 from mirror.relay.sql_only import sql_only
@@ -79,7 +81,7 @@ def test_a_private_account_speaks_only_to_its_followers(town: PrivateTown, way: 
     assert find_spoken(town, town.stranger, way) == set()
     assert find_spoken(town, None, way) == set()
     # Lists that everybody sees leave its posts out, also for followers.
-    followers_see = {"home", "mentions", "person", "person_feed", "post", "post_history"}
+    followers_see = {"home", "mentions", "list", "lists", "person", "person_feed", "post", "post_history"}
     assert find_spoken(town, town.carol, way) - {"mentions"} == followers_see - {"mentions"}
     assert find_spoken(town, town.owner, way) >= {"home", "person", "post"}
 
@@ -90,6 +92,16 @@ def test_a_private_account_speaks_only_to_its_followers(town: PrivateTown, way: 
     people.set_private(town.owner.pk, is_private=True)
     assert find_spoken(town, None, way) == set()
     assert verify() == []
+
+
+def test_a_private_account_shows_no_shelf_or_list_to_everyone(town: PrivateTown) -> None:
+    set_privacy(town.owner.pk, Shelf.READ, Privacy.PUBLIC)
+    made = create_list(town.owner.pk, ListDraft("for everyone"))
+    change_list(town.owner.pk, made.pk, ListDraft("for all"))
+    assert set(ReadingList.objects.filter(user=town.owner).values_list("privacy", flat=True)) == {Privacy.FOLLOWERS}
+    assert ShelfSettings.objects.get(user=town.owner).read_privacy == Privacy.FOLLOWERS
+    set_privacy(town.owner.pk, Shelf.READ, Privacy.ME)
+    assert ShelfSettings.objects.get(user=town.owner).read_privacy == Privacy.ME
 
 
 def test_counts_lists_and_actions_respect_the_privacy(town: PrivateTown) -> None:
