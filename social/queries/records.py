@@ -14,7 +14,8 @@ from social.models import Mention, Post
 
 
 class PostRecord(RawRecord):
-    """The record of a post: id, user (id, name), time, edited, kind, text, note, book (id, title), reply_to, mentions.
+    """The record of a post: id, user (id, name), is_private, time, edited, kind, text, note, book (id, title),
+    reply_to, mentions.
 
     likes, replies: their numbers. is_liked: whether the viewer likes it. stars: of a review or rating, in halves, if
     they are public. They are structures of their own, which ``read_posts`` reads beside the record, so that a like
@@ -62,6 +63,7 @@ class PostRow(NamedTuple):
     edited_at: datetime | None
     user_id: int
     user_name: str
+    is_private: bool
     book_id: int | None
     book_title: str | None
     parent_id: int | None
@@ -71,8 +73,8 @@ class PostRow(NamedTuple):
 
 
 POST_COLUMNS = (
-    "pk", "kind", "text", "note", "created_at", "edited_at", "user_id", "user__username", "book_id", "book__title",
-    "parent_id", "parent_author_id", "ancestors",
+    "pk", "kind", "text", "note", "created_at", "edited_at", "user_id", "user__username", "user__is_private",
+    "book_id", "book__title", "parent_id", "parent_author_id", "ancestors",
 )  # fmt: skip
 
 
@@ -97,6 +99,7 @@ def build_record(row: PostRow) -> Record:
     """Return the record of ``post:<id>``.
 
     ``time`` and ``edited`` are ISO 8601, UTC; ``mentions`` has names as spelled in the text.
+    ``is_private``: whether only approved followers of the author may see it.
     ``reply_to`` has the parent's id, its author's id (None after the deletion of the account), and the ids of the
     posts above, the parent last.
     """
@@ -107,6 +110,7 @@ def build_record(row: PostRow) -> Record:
     return {
         "id": row.id,
         "user": {"id": row.user_id, "name": row.user_name},
+        "is_private": row.is_private,
         "time": _write_time(row.created_at),
         "edited": row.edited_at and _write_time(row.edited_at),
         "kind": row.kind,

@@ -17,7 +17,7 @@ from social.content.cleaning import MAX_INPUT_CODE_POINTS, clean, too_long_error
 from social.content.mentions import find_mentions
 from social.content.tokens import find_hashtags
 from social.models import Hashtag, Mention, Post, PostVersion, new_key
-from social.relations.blocks import has_block_between
+from social.services.visibility import may_see_posts
 from social.timelines.pulling import is_pulled_now
 
 MAX_HASHTAGS: Final = 20  # per post
@@ -194,7 +194,7 @@ def missing_parent_error() -> ValidationError:
 def _set_parent(made: Post, parent_id: int) -> None:
     """Make a post a reply. Raises ValidationError if its author does not see the parent."""
     parent = Post.objects.shown().filter(pk=parent_id).first()
-    if parent is None or has_block_between(made.user_id, parent.user_id):
+    if parent is None or not may_see_posts(made.user_id, parent.user_id):
         raise missing_parent_error()
     above = [*parent.ancestors.split(), str(parent_id)][-MAX_ANCESTORS:]
     made.parent_id, made.parent_author_id, made.ancestors = parent_id, parent.user_id, " ".join(above)
