@@ -74,6 +74,7 @@ def _end_reading(entry: ShelfEntry, today: date) -> None:
         is_mistake = entry.shelved_on == today and entry.stars is None
     # Readers move a book on the same day if they chose a wrong shelf, and then the reading goes on.
     if not is_mistake:
+        # ``create`` and not one statement for both, because the progress needs the id.
         earlier = EarlierReading.objects.create(
             user_id=entry.user_id,
             book_id=entry.book_id,
@@ -82,6 +83,7 @@ def _end_reading(entry: ShelfEntry, today: date) -> None:
             finished_precision=entry.finished_precision,
             is_finished=entry.shelf == Shelf.READ,
         )
+        # An update sends no signal, but that of the saved entry drains the same key.
         present = ReadingProgress.objects.filter(user_id=entry.user_id, book_id=entry.book_id, reading=None)
         present.update(reading=earlier)
         entry.started_on = None
@@ -130,6 +132,7 @@ def remove_from_shelf(user_id: int, book_id: int) -> bool:
 
 def delete_readings(user_id: int, book_id: int) -> None:
     """Delete the earlier readings and all progress of a book in the present transaction."""
+    # Before the readings, to which some of it refers.
     ReadingProgress.objects.filter(user_id=user_id, book_id=book_id).delete()
     EarlierReading.objects.filter(user_id=user_id, book_id=book_id).delete()
 
