@@ -18,9 +18,9 @@ from catalog.lists.forms import ListedBookForm, ListForm
 from catalog.lists.models import Order
 from catalog.lists.selectors import CountedList, find_lists, find_lists_with, get_list
 from catalog.selectors import get_book
+from catalog.shelves.forms import get_today
 from catalog.shelves.models import Privacy
 from catalog.shelves.services import BookNotFound
-from catalog.shelves.views import get_today
 from common.paths import make_path
 from common.web import (
     get_next_address,

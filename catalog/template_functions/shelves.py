@@ -7,6 +7,7 @@ from django.utils.translation import ngettext
 from jinja2 import pass_context
 from jinja2.runtime import Context
 
+from catalog.books.records import BookRecord
 from catalog.shelves import widgets
 from catalog.shelves.records import write_stars
 from common.template_functions import visitor
@@ -18,10 +19,10 @@ def star_label(halves: int) -> str:
 
 
 @pass_context
-def shelf_button(context: Context, book_id: int) -> SafeString:
-    """Show the visitor's shelf, rating and dates of a book."""
+def shelf_button(context: Context, book: BookRecord) -> SafeString:
+    """Show the visitor's shelf, rating, dates and progress of a book."""
     reader = visitor(context)
-    return widgets.render_button(context["request"], reader.pk if reader else None, book_id)
+    return widgets.render_button(context["request"], reader.pk if reader else None, book["id"], book["pages"])
 
 
 @pass_context
