@@ -69,12 +69,13 @@ class PostRow(NamedTuple):
     parent_id: int | None
     parent_author_id: int | None
     ancestors: str
+    is_quiet: bool
     mentions: Sequence[str]
 
 
 POST_COLUMNS = (
     "pk", "kind", "text", "note", "created_at", "edited_at", "user_id", "user__username", "user__is_private",
-    "book_id", "book__title", "parent_id", "parent_author_id", "ancestors",
+    "book_id", "book__title", "parent_id", "parent_author_id", "ancestors", "is_quiet",
 )  # fmt: skip
 
 
@@ -107,7 +108,7 @@ def build_record(row: PostRow) -> Record:
     if row.parent_id is not None:
         above = list(map(int, row.ancestors.split()))
         reply_to = {"id": row.parent_id, "user": row.parent_author_id, "above": above}
-    return {
+    record: Record = {
         "id": row.id,
         "user": {"id": row.user_id, "name": row.user_name},
         "is_private": row.is_private,
@@ -120,6 +121,10 @@ def build_record(row: PostRow) -> Record:
         "reply_to": reply_to,
         "mentions": list(row.mentions),
     }
+    # Only here, so that the records of all other posts stay as they are.
+    if row.is_quiet:
+        record["is_quiet"] = True
+    return record
 
 
 def _write_time(time: datetime) -> str:

@@ -29,7 +29,7 @@ class Draft(NamedTuple):
     language: str = ""
 
 
-class _CleanDraft(NamedTuple):
+class CleanDraft(NamedTuple):
     """A draft, cleaned for storage. words: the text without marks. excerpt: the text of its post."""
 
     text: str
@@ -45,7 +45,7 @@ def write_review(user_id: int, book_id: int, draft: Draft, today: date) -> Revie
 
     Raises ValidationError by field (text, note), and BookNotFound.
     """
-    content = _clean_draft(draft)
+    content = clean_draft(draft)
     try:
         with transaction.atomic():
             if not Book.objects.filter(pk=book_id).exists():
@@ -86,7 +86,8 @@ def update_rating_post(user_id: int, book_id: int, stars: int | None) -> None:
             Review.objects.create(post=made, user_id=user_id, book_id=book_id)
 
 
-def _clean_draft(draft: Draft) -> _CleanDraft:
+def clean_draft(draft: Draft) -> CleanDraft:
+    """Return a draft as it is stored. Raises ValidationError by field (text, note)."""
     language = draft.language if draft.language in LANGUAGES else ""
     try:
         text = clean(draft.text, OF_REVIEWS)
@@ -99,10 +100,10 @@ def _clean_draft(draft: Draft) -> _CleanDraft:
     except ValidationError as error:
         raise ValidationError({"text": error}) from None
     words = strip_markdown(text, with_spoilers=True)
-    return _CleanDraft(text, words, excerpt, clean_note(draft.note), language)
+    return CleanDraft(text, words, excerpt, clean_note(draft.note), language)
 
 
-def _save_review(user_id: int, book_id: int, content: _CleanDraft) -> Review:
+def _save_review(user_id: int, book_id: int, content: CleanDraft) -> Review:
     """Save the review under its lock. One that is new replaces the post of the rating."""
     review = Review.objects.select_for_update().filter(user_id=user_id, book_id=book_id).first()
     if review is not None and review.text:
@@ -119,7 +120,7 @@ def _save_review(user_id: int, book_id: int, content: _CleanDraft) -> Review:
     )
 
 
-def _edit_review(review: Review, content: _CleanDraft) -> None:
+def _edit_review(review: Review, content: CleanDraft) -> None:
     post = Post.objects.select_for_update().get(pk=review.pk)
     is_same = (review.text, review.language, post.note) == (content.text, content.language, content.note)
     # The second of two clicks changes nothing.

@@ -45,7 +45,7 @@ def _write_records(redis: Redis, pks: Any) -> None:
     """Write the records of the users that pages show; the others are not needed."""
     pipe = redis.pipeline(transaction=False)
     for pk in pks:
-        record = {"name": f"reader {pk}", "is_active": "1", "shows_logins": "1", "login_times": "1"}
+        record: dict[Any, Any] = {"name": f"reader {pk}", "is_active": "1", "shows_logins": "1", "login_times": "1"}
         pipe.hset(keys.login(pk), mapping={**record, "last_login_time": ""})
     pipe.execute()
 
