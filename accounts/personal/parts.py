@@ -30,6 +30,8 @@ ACCOUNT_COLUMNS = [
     "date_joined",
     "is_staff",
     "time_zone",
+    "is_private",
+    "shows_logins",
 ]
 
 

@@ -33,6 +33,7 @@ def find_readings(user_id: int, book_id: int) -> BookReadings:
     rows = list(EarlierReading.objects.using(database()).filter(**owner).order_by("-pk"))
     # Unknown dates sort before all others.
     rows.sort(key=lambda row: row.finished_on.isoformat() if row.finished_on else "", reverse=True)
+    # By id, because several notes may be of one day.
     progress = ReadingProgress.objects.using(database()).filter(**owner).order_by("-pk")
     return BookReadings(entry, [_show_reading(row) for row in rows], list(progress))
 

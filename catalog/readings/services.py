@@ -60,6 +60,7 @@ def delete_reading(user_id: int, reading_id: int) -> bool:
 def note_progress(user_id: int, book_id: int, position: Position, note: str, today: date) -> ReadingProgress:
     """Note how far a reader has come in a book on the shelf "reading". Raises NotPossible."""
     with transaction.atomic():
+        # Under the lock of the entry, so that a move to another shelf does not leave the note behind.
         entry = lock_entry(user_id, book_id)
         if entry is None or entry.shelf != Shelf.READING:
             raise NotPossible

@@ -79,6 +79,7 @@ def restore_snapshot(user_id: int, book_id: int, signed: str, today: date) -> No
     def put_back(entry: ShelfEntry) -> None:
         is_rating_changed = entry.stars != former_fields["stars"]
         delete_readings(user_id, book_id)
+        # With their former ids, by which the progress refers to them. No other row has got these since.
         for fields in taken.readings:
             EarlierReading.objects.create(user_id=user_id, book_id=book_id, **fields)
         for fields in taken.progress:

@@ -1,4 +1,4 @@
-"""The page of a reader's readings of a book."""
+"""The page of a reader's readings of a book, and the reader's own statistics."""
 
 from typing import Any
 
@@ -6,16 +6,18 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_safe
 
 from catalog.readings import services
+from catalog.readings.pages import find_statistics_page
 from catalog.readings.selectors import find_readings
 from catalog.selectors import get_book
 from catalog.shelves.forms import ReadingForm, get_last_date
-from catalog.shelves.selectors import find_entry
+from catalog.shelves.models import Privacy, Shelf
+from catalog.shelves.selectors import find_entry, get_shelf_summary
 from catalog.shelves.views import check_rate_limit, get_first_error, render_refusal
 from catalog.shelves.widgets import show_entry
-from common.web import get_user_id, personal_page, redirect_to
+from common.web import get_user_id, json_response, personal_page, redirect_to, wants_json
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -38,6 +40,24 @@ def readings_page(request: HttpRequest, pk: int) -> HttpResponse:
         "address": address,
     }
     return render(request, "catalog/shelves/readings.html", context)
+
+
+@require_safe
+@personal_page
+def own_statistics(request: HttpRequest) -> HttpResponse:
+    """Show the statistics of one of the reader's years: ``?year=``."""
+    user_id = get_user_id(request)
+    page = find_statistics_page(user_id, request.GET)
+    if wants_json(request):
+        return json_response({**page.json, "goal": page.found.goal})
+    privacy = get_shelf_summary(user_id, page.found.year).privacy[Shelf.READ]
+    context = {
+        "statistics": page,
+        "address": reverse("shelves:statistics"),
+        "is_own": True,
+        "is_public": privacy == Privacy.PUBLIC,
+    }
+    return render(request, "catalog/shelves/statistics.html", context)
 
 
 def _change(request: HttpRequest, book_id: int, address: str) -> HttpResponse:

@@ -69,14 +69,19 @@ class Arrangement(NamedTuple):
 
 def parse_arrangement(given: Mapping[str, str]) -> Arrangement:
     """Return the order and filters in the parameters of an address. Invalid values choose nothing."""
-    sort, year = given.get("sort", ""), given.get("year", "")
-    is_year = len(year) == 4 and year.isascii() and year.isdecimal() and year > "0000"
+    sort = given.get("sort", "")
     return Arrangement(
         sort if sort in ORDERS else "",
         HALVES.get(given.get("stars", "")),
-        int(year) if is_year else None,
+        parse_year(given.get("year", "")),
         normalise(given.get("tag", "")[:MAX_TAG_LENGTH]),
     )
+
+
+def parse_year(text: str) -> int | None:
+    """Return a year of four digits, or None for any other text."""
+    is_year = len(text) == 4 and text.isascii() and text.isdecimal() and text > "0000"
+    return int(text) if is_year else None
 
 
 def find_arranged(user_id: int, shelf: Shelf, chosen: Arrangement, after: int, limit: int) -> list[int]:

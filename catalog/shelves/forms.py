@@ -90,6 +90,7 @@ class DatesForm(forms.Form):
             case When.UNKNOWN:
                 dates = ReadingDates(started)
             case _:
+                # Clients that send only dates have no field ``when``.
                 dates = ReadingDates(started, given["finished_on"])
         if started and dates.finished_on and dates.finished_on < started:
             self.add_error("finished_on", _("The finish date cannot be before the start date."))

@@ -74,6 +74,7 @@ def build_entry_record(row: EntryRow) -> Record:
     pages: of the reader's own edition, or None. earlier: the number of earlier readings. progress: the latest one in
     the present reading (noted_on, page or percent, note), or None.
     """
+    # As text like all dates: a record is JSON, and SQL returns dates or texts.
     progress = None
     if row.progress_on is not None:
         progress = {"noted_on": str(row.progress_on), "page": row.page, "percent": row.percent, "note": row.note}

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from django.db import IntegrityError, transaction
 
+from accounts.models import User
 from catalog.shelves.models import (
     ENDED_SHELVES,
     PRIVACY_FIELDS,
@@ -74,6 +75,7 @@ def _end_reading(entry: ShelfEntry, today: date) -> None:
         is_mistake = entry.shelved_on == today and entry.stars is None
     # Readers move a book on the same day if they chose a wrong shelf, and then the reading goes on.
     if not is_mistake:
+        # ``create`` and not one statement for both, because the progress needs the id.
         earlier = EarlierReading.objects.create(
             user_id=entry.user_id,
             book_id=entry.book_id,
@@ -82,6 +84,7 @@ def _end_reading(entry: ShelfEntry, today: date) -> None:
             finished_precision=entry.finished_precision,
             is_finished=entry.shelf == Shelf.READ,
         )
+        # An update sends no signal, but that of the saved entry drains the same key.
         present = ReadingProgress.objects.filter(user_id=entry.user_id, book_id=entry.book_id, reading=None)
         present.update(reading=earlier)
         entry.started_on = None
@@ -130,14 +133,31 @@ def remove_from_shelf(user_id: int, book_id: int) -> bool:
 
 def delete_readings(user_id: int, book_id: int) -> None:
     """Delete the earlier readings and all progress of a book in the present transaction."""
+    # Before the readings, to which some of it refers.
     ReadingProgress.objects.filter(user_id=user_id, book_id=book_id).delete()
     EarlierReading.objects.filter(user_id=user_id, book_id=book_id).delete()
 
 
 @repeat_after_conflict
 def set_privacy(user_id: int, shelf: Shelf, privacy: Privacy) -> None:
-    """Set the privacy of a shelf."""
-    ShelfSettings.objects.update_or_create(user_id=user_id, defaults={PRIVACY_FIELDS[shelf]: privacy})
+    """Set the privacy of a shelf, as far as the account allows it (``limit_privacy``)."""
+    chosen = {PRIVACY_FIELDS[shelf]: limit_privacy(user_id, privacy)}
+    ShelfSettings.objects.update_or_create(user_id=user_id, defaults=chosen)
+
+
+def limit_privacy(user_id: int, privacy: str) -> str:
+    """Return a privacy level for a shelf or list of this user: a private account shows nothing to everyone. 1 query."""
+    is_private = privacy == Privacy.PUBLIC and User.objects.filter(pk=user_id, is_private=True).exists()
+    return Privacy.FOLLOWERS if is_private else privacy
+
+
+def limit_to_followers(user_id: int) -> None:
+    """Show the shelves that everyone sees to followers only, in the present transaction."""
+    settings, _ = ShelfSettings.objects.get_or_create(user_id=user_id)
+    for field in PRIVACY_FIELDS.values():
+        if getattr(settings, field) == Privacy.PUBLIC:
+            setattr(settings, field, Privacy.FOLLOWERS)
+    settings.save(update_fields=list(PRIVACY_FIELDS.values()))
 
 
 @repeat_after_conflict

@@ -120,6 +120,7 @@ def change_entry(request: HttpRequest, pk: int) -> HttpResponse:
     if not form.is_valid():
         return render_refusal(request, get_first_error(form), 400, book_page)
     given = form.cleaned_data
+    # Taken before the change, and given to the page, not stored.
     snapshot = take_snapshot(user_id, pk) if given["action"] in UNDOABLE else ""
     try:
         _apply_change(user_id, pk, given)
@@ -170,6 +171,7 @@ def _answer_change(request: HttpRequest, book_id: int, action: str, text: str, s
         return json_response({"entry": _build_entry_json(user_id, book_id), "undo": snapshot or None})
     if is_partial(request):
         return _answer_button(request, user_id, book_id, action, _render_undo(request, book_id, text, snapshot))
+    # A form without a text, such as the dates, shows its change itself.
     if text:
         messages.success(request, _render_undo(request, book_id, text, snapshot))
     return redirect_to(get_next_address(request, reverse("catalog:book", args=[book_id]) + "#shelf"))

@@ -18,13 +18,14 @@ from mirror.utils import arrays
 from social.models import Follow, Hashtag, Mention, Post
 
 IS_VISIBLE = "NOT p.is_hidden AND EXISTS (SELECT 1 FROM accounts_user u WHERE u.id = p.user_id AND u.is_active)"
+IS_PUBLIC = IS_VISIBLE.replace("u.is_active", "u.is_active AND NOT u.is_private")
 # Reviews have lists of their own, and ratings are for followers.
 _POSTS_ABOUT_BOOK = f"""
-    FROM social_post p WHERE p.book_id = k.value AND p.kind = 'post' AND {IS_VISIBLE} ORDER BY p.id DESC LIMIT {{limit}}
+    FROM social_post p WHERE p.book_id = k.value AND p.kind = 'post' AND {IS_PUBLIC} ORDER BY p.id DESC LIMIT {{limit}}
 """
 _POSTS_ABOUT_AUTHOR = f"""
     FROM catalog_book_authors l JOIN social_post p ON p.book_id = l.book_id
-     WHERE l.author_id = k.value AND p.kind <> 'rating' AND {IS_VISIBLE} ORDER BY p.id DESC LIMIT {{limit}}
+     WHERE l.author_id = k.value AND p.kind <> 'rating' AND {IS_PUBLIC} ORDER BY p.id DESC LIMIT {{limit}}
 """
 _POSTS_MENTIONING = f"""
     FROM social_mention m JOIN social_post p ON p.id = m.post_id
@@ -32,7 +33,7 @@ _POSTS_MENTIONING = f"""
 """
 _POSTS_TAGGED = f"""
     FROM social_hashtag h JOIN social_post p ON p.id = h.post_id
-     WHERE h.name = k.value AND {IS_VISIBLE} ORDER BY h.post_id DESC LIMIT {{limit}}
+     WHERE h.name = k.value AND {IS_PUBLIC} ORDER BY h.post_id DESC LIMIT {{limit}}
 """
 
 
@@ -50,7 +51,7 @@ def _query_each_key(one: str, keys: Sequence[Any], limit: int, kind: str = "bigi
 
 def find_newest_posts(limit: int) -> list[int]:
     """Return the ids of the newest posts on the site, without replies and ratings."""
-    shown = _posts().shown().filter(parent_id=None, is_quiet=False)
+    shown = _posts().public().filter(parent_id=None, is_quiet=False)
     return _find_newest_ids(shown.exclude(kind=Post.Kind.RATING), limit)
 
 

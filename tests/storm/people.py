@@ -27,7 +27,7 @@ REPLY_SHARE = 0.3  # of posts
 LOGOUT_SHARE = 0.2  # of what people do while something is away, because a lost logout is the worst that a fault can do
 TOO_LONG, TOO_MANY = 5000, 1000  # characters, copies
 TAGS = ("storm-one", "storm-two", "storm-three")
-SHELVES = ("want-to-read", "reading", "read")
+SHELVES = ("want-to-read", "reading", "read", "did-not-finish")
 PAGES = (
     "/", "/shop/sale/", "/global/", "/home/", "/accounts/leaderboard/", "/books/?q=", "/shelves/read/", "/loginlog/",
     "/shop/orders/", "/shop/cart/", "/people/", "/mentions/", "/accounts/",

@@ -43,7 +43,7 @@ def list_actions(case: Case, staff: User) -> list[Action]:
             found += [Action.HIDE] if staff.has_perm("social.change_post") else []
             found += [Action.DELETE] if staff.has_perm("social.delete_post") else []
         case Kind.TAG:
-            found += [Action.HIDE] if staff.has_perm("catalog.change_tag") else []
+            found.append(Action.HIDE)
     # Nothing about staff is changed by anyone who could not change that member.
     if case.author is not None and not is_guarded_from(case.author, staff):
         found.append(Action.WARN)
@@ -77,7 +77,7 @@ def decide_case(case_id: int, ruling: Ruling, *, by: User) -> Decision:
         if ruling.action == Action.SUSPEND:
             made.ends_at = clock.now() + timedelta(days=ruling.days)
         made.save()
-        _carry_out(made, by)
+        _carry_out(made)
         # After the effects: while one of them is refused, the case stays open.
         case.closed_at = clock.now()
         case.save(update_fields=["closed_at"])
@@ -90,7 +90,7 @@ def make_notice_path(decision: Decision) -> str:
     return make_path("moderation:decision", decision.key)
 
 
-def _carry_out(decision: Decision, by: User) -> None:
+def _carry_out(decision: Decision) -> None:
     case = decision.case
     if decision.action == Action.HIDE and case.kind == Kind.TAG:
         _set_tag_hidden(case.target, is_hidden=True)
@@ -98,8 +98,7 @@ def _carry_out(decision: Decision, by: User) -> None:
         _hide_post(int(case.target))
     match decision.action:
         case Action.DELETE:
-            assert by.pk is not None
-            if not posts.delete_post(int(case.target), by=by.pk):
+            if not posts.remove_post(int(case.target)):
                 raise TargetMissing
         case Action.SUSPEND:
             assert case.author_id is not None
@@ -131,7 +130,9 @@ def _set_tag_hidden(name: str, *, is_hidden: bool) -> None:
 def _queue_emails(decision: Decision) -> None:
     if decision.action != Action.DISMISS and decision.case.author_id is not None:
         queue_email("decision", decision.pk, get_language() or "")
-    for pk, language in decision.case.reports.values_list("pk", "language"):
+    # Staff who open a case are its reporters, and know what they decided.
+    others = decision.case.reports.exclude(reporter=decision.staff)
+    for pk, language in others.values_list("pk", "language"):
         queue_email("result", pk, language)
 
 

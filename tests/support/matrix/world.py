@@ -179,6 +179,7 @@ class MatrixWorld:
             "social:author_posts pk": (author,),
             "social:author_feed pk": (author,),
             "social shelf": ("read",),
+            "social:year_picture year": (2026,),
             "shop pk": (self.order.pk,),
             "moderation:report kind": ("post",),
             "moderation:report target": (Post.objects.filter(user=self.other)[0].pk,),

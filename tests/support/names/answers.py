@@ -37,6 +37,7 @@ class _Visit:
             "hashtag": "ruby",
             "pk": "1",
             "shelf": "read",
+            "year": "2026",
             "shop pk": str(world.order.pk),
             "reviews pk": "2",
             "social pk": str(world.post.pk),

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('social', '0010_former_notes'),
+        ('social', '0011_follow_requests'),
     ]
 
     operations = [
