@@ -90,7 +90,7 @@ def test_a_suspended_reader_reads_the_reasons_without_a_login(dispute: Dispute, 
     login = Client().post("/accounts/login/", {"username": "alice", "password": PASSWORD})
     assert f'href="/decisions/{decision.key}/"' in login.content.decode()
     page = read(Client(), decision)
-    assert "We suspended your account until" in page
+    assert "We suspended your account. Until " in page
     assert ("We hid your post." in page) is hides_post
 
 
