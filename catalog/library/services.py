@@ -173,6 +173,7 @@ def _lock(pk: int, state: State) -> LibraryImport | None:
     return LibraryImport.objects.select_for_update().filter(pk=pk, state=state).first()
 
 
+@repeat_after_conflict
 def _set_state(pk: int, before: State, state: State, user_id: int | None = None) -> bool:
     """Change the state. Return False if it is another one than ``before``, or the import another reader's."""
     rows = LibraryImport.objects.filter(pk=pk, state=before)

@@ -21,6 +21,7 @@ from common.csv_lines import write_lines
 from common.ids import MAX_ID, parse_id
 from common.paths import make_path
 from common.web import (
+    accept_files,
     get_user_id,
     is_partial,
     json_error,
@@ -30,7 +31,6 @@ from common.web import (
     redirect_to_view,
     wants_json,
 )
-from common.web.uploads import accept_files
 
 MAX_FILE_BYTES: Final = 20 * 1024 * 1024
 SHOWN_STEPS: Final = (Step.DOUBT, Step.FOUND, Step.MISSING, Step.APPLIED)

@@ -15,11 +15,13 @@ from common.web.appearance import get_theme
 from common.web.kept_forms import KeptForm, forget_forms_of_others, keep_form, take_form
 from common.web.readers import remember_reader
 from common.web.redirects import get_next_address, redirect_to, redirect_to_view, redirect_window
+from common.web.uploads import accept_files
 from common.web.visitors import get_viewer_id, get_visitor
 
 __all__ = [
     "JSON_TYPE",
     "KeptForm",
+    "accept_files",
     "appearance",
     "forget_forms_of_others",
     "get_next_address",

@@ -69,6 +69,7 @@ class MatrixWorld:
         self.shown = world.post
         self.tag = "ruby"
         self.list, self.own_list = world.list, create_list(self.owner.pk, ListDraft("xqlist", privacy=Privacy.ME))
+        run_import(world.load.pk)  # of the same reader, who has one import at a time
         table = Table(SERVICES["goodreads"], [{"Title": "xqtitle"}])
         self.load = start_import(self.owner.pk, "xqfile", table)
         run_import(self.load.pk)

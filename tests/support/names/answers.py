@@ -87,7 +87,7 @@ class _Visit:
     def _record(self, method: str, response: Any) -> bool:
         """Record the fields of a response. Return whether it is JSON."""
         label = f"{method} {_pattern(response)}"
-        is_json = bool(response.headers.get("Content-Type", "").startswith(JSON["Accept"]))
+        is_json = bool(response.headers.get("Content-Type", "").startswith(JSON["Accept"])) and not response.streaming
         if is_json:
             self.shapes.add(f"{label} {response.status_code}", response.json())
         return is_json
@@ -101,6 +101,7 @@ class _Visit:
         self._get(self.alice, "/accounts/leaderboard/?at=me")
         self._get(self.alice, f"/posts/{self.world.review.pk}/")
         self._get(self.alice, "/books/2/reviews/?stars=3.5")
+        self._get(self.reader, f"/library/{self.world.load.pk}/")
         self._get(self.alice, f"/home/?after={self.world.post.pk + MANY - 1}")
         for rest in ("", "followers/", "following/"):
             self._get(self.alice, f"/u/{blocked}/{rest}")
