@@ -189,6 +189,9 @@ STORAGES = {
     },
 }
 WHITENOISE_USE_FINDERS = DEBUG
+# Pictures of readers. Several web servers need a common storage (docs/operations.md).
+MEDIA_ROOT = env.str("MEDIA_ROOT", default=str(VAR_DIR / "media"))
+MEDIA_URL = "/media/"
 
 # --- safety ---------------------------------------------------------------------------------
 CONTENT_SECURITY_POLICY = {
@@ -201,7 +204,7 @@ CONTENT_SECURITY_POLICY = {
         "frame-ancestors": [NONE],
     }
 }
-FILE_UPLOAD_HANDLERS = ["common.web.uploads.SkipFilesHandler"]
+FILE_UPLOAD_HANDLERS = ["common.web.uploads.AcceptedFilesHandler"]
 CSRF_FAILURE_VIEW = "common.web.errors.csrf_failure"
 SILENCED_SYSTEM_CHECKS = [
     "security.W003"

@@ -89,6 +89,7 @@ class Town:
             "name": [self.other(viewer).username, "Carol", viewer.username],
             "hashtag": [TAG],
             "shelf": ["read"],
+            "file": [f"{'0' * 24}-96.webp"],
             "pk": [self.book.pk] if of_books else [owned[self.other(viewer).pk], owned[self.carol.pk]],
         }
         assert names <= found.keys(), f"{pattern} takes what this test does not know"

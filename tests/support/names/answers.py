@@ -34,6 +34,7 @@ class _Visit:
             "key": "x",
             "name": "reader0",
             "hashtag": "ruby",
+            "file": f"{'0' * 24}-96.webp",
             "pk": "1",
             "shelf": "read",
             "shop pk": str(world.order.pk),
