@@ -32,7 +32,8 @@ FILES_WITH_PATHS: Final = {
     "config/copies/databases.py": "folders of PostgreSQL's programs",
     "config/defaults/shop.py": "the default of a setting",
     "config/environment.py": "the file with the environment of production",
-    "config/settings.py": "STATIC_URL",
+    "config/defaults/web.py": "the path of uploads, which the web server compares before Django does",
+    "config/settings.py": "STATIC_URL and MEDIA_URL",
 }
 PREFIX: Final = "/bookshop/"
 
