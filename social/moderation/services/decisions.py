@@ -5,12 +5,12 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from django.db import IntegrityError, transaction
-from django.utils.translation import get_language
 
 from accounts.admin_tools import is_guarded_from
 from accounts.deletion import cancel_deletion, request_deletion
 from accounts.models import User
 from accounts.suspension import AccountInactive, lift_suspension, suspend_user
+from accounts.users import get_email_language
 from catalog.models import Tag
 from common import clock
 from common.database import repeat_after_conflict
@@ -128,8 +128,9 @@ def _set_tag_hidden(name: str, *, is_hidden: bool) -> None:
 
 
 def _queue_emails(decision: Decision) -> None:
-    if decision.action != Action.DISMISS and decision.case.author_id is not None:
-        queue_email("decision", decision.pk, get_language() or "")
+    author = decision.case.author
+    if decision.action != Action.DISMISS and author is not None:
+        queue_email("decision", decision.pk, get_email_language(author))
     # Staff who open a case are its reporters, and know what they decided.
     others = decision.case.reports.exclude(reporter=decision.staff)
     for pk, language in others.values_list("pk", "language"):
