@@ -7,7 +7,7 @@ Each docstring gives the type of the key, its content, its lifetime ("Life") and
 
 def login(user_id: int | str) -> str:
     """Hash: id, name, name_key (folded), login_times, last_login_time (ISO 8601, UTC; empty: never), user_type,
-    is_active ("1", "0") of a user. Life: as the user. Owner: UserMirror.
+    is_active, is_private and shows_logins ("1", "0") of a user. Life: as the user. Owner: UserMirror.
     """
     return f"login:{user_id}"
 
@@ -25,6 +25,20 @@ def login_times() -> str:
 def last_login_times() -> str:
     """List: ids of the last 100 distinct users to log in, newest first. Life: always. Owner: LastLoginsMirror."""
     return "login:last_login_times"
+
+
+def shown_login_times() -> str:
+    """Sorted set: ids of the users in ``login:login_times`` who show their logins to everyone, by number of logins.
+    Life: always. Owner: UserMirror.
+    """
+    return "login:login_times:shown"
+
+
+def shown_last_logins() -> str:
+    """Sorted set: ids of the same users by the time of the last login (seconds since 1970). Life: always.
+    Owner: UserMirror.
+    """
+    return "login:last_login_times:shown"
 
 
 def tokens() -> str:

@@ -116,8 +116,22 @@ class User(AbstractUser):
     user_type = models.CharField(
         _("type"), max_length=20, choices=Type.choices, default=Type.CLIENT, db_default=Type.CLIENT
     )
+    is_private = models.BooleanField(
+        _("private"),
+        default=False,
+        db_default=False,
+        help_text=_("Only followers whom the reader has approved see posts and shelves."),
+    )
+    shows_logins = models.BooleanField(
+        _("shows logins"),
+        default=False,
+        db_default=False,
+        help_text=_("Everyone sees the reader on the leaderboard and among the recent logins."),
+    )
     # Without choices: the tables of zones change, and a migration for each change would help nobody.
     time_zone = models.CharField(_("time zone"), max_length=60, blank=True, default="", db_default="")
+    # The language that the user chose last, for emails that other requests and workers send.
+    language = models.CharField(_("language"), max_length=10, blank=True, default="", db_default="", editable=False)
     # Part of the hash of every session: a new secret ends all sessions of the user.
     session_secret = models.CharField(_("session secret"), max_length=32, default=new_secret, editable=False)
     last_login = None  # LoginStats stores it, because a login must not change the user's row
@@ -133,6 +147,7 @@ class User(AbstractUser):
             models.Index(fields=["date_joined"], name="accounts_joined"),
             # The few inactive users, which every count of users subtracts.
             models.Index(fields=["id"], condition=models.Q(is_active=False), name="accounts_inactive"),
+            models.Index(fields=["id"], condition=models.Q(shows_logins=True), name="accounts_shows_logins"),
         ]
 
     def check_password(self, raw_password: str | None) -> bool:

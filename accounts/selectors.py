@@ -1,6 +1,6 @@
 """Read users and the leaderboard."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from accounts.leaderboard.page import (
     Cursor,
     LastLogin,
     Leaderboard,
+    Person,
     Place,
     Slice,
     parse_cursor,
@@ -29,7 +30,7 @@ from accounts.models import FormerName, User
 from accounts.users import hiding
 from common import clock
 from common.text import fold
-from mirror import Question
+from mirror import Question, Record
 from mirror.redis import RedisPipeline, Script
 from mirror.utils import SQL_AWAY
 
@@ -64,43 +65,63 @@ def find_rank(user_id: int) -> int | None:
     return UserMirror.rank(keys.login_times(), user_id)
 
 
-def read_leaderboard(me: int | None = None, at: str = "", last: int = DEFAULT_LAST_LOGINS) -> Leaderboard:
+def read_leaderboard(
+    me: int | None = None, at: str = "", last: int = DEFAULT_LAST_LOGINS, *, is_whole: bool = False
+) -> Leaderboard:
     """Return a page of the leaderboard for the viewer ``me`` (None: anonymous), with 1 to 100 (``last``) last logins.
 
-    at: the cursor from a URL; an invalid one gives the first page. 2 round trips.
+    at: the cursor from a URL; an invalid one gives the first page. is_whole: for staff, with the users who do not show
+    their logins. A viewer who does not show them sees the own rank among all. 2 round trips.
     """
     last, cursor = max(1, min(last, MAX_LAST_LOGINS)), parse_cursor(at)
     with mirror.together() as reads:
-        places = reads(_find_places, me, cursor)
-        newest = reads(_find_last_ids, last)
+        places = reads(_find_places, me, cursor, is_whole)
+        newest = reads(_find_last_ids, last, is_whole)
+        rank = reads(_find_own_rank, me)
     board = places.value
-    people = _find_people([*(place.id for place in (*board.page.places, *board.around.places)), *newest.value], me)
+    on_board = [place.id for place in (*board.page.places, *board.around.places)]
+    records = _find_records([*on_board, *newest.value, *([] if me is None else [me])], me)
+    shown = {pk: record for pk, record in records.items() if is_whole or record["shows_logins"] == "1"}
+    people = _name_people(shown)
     names = {pk: person.name for pk, person in people.items()}
-    return Leaderboard(me, at, board, names, [people[pk] for pk in newest.value if pk in people], last)
+    own = None
+    if me in records and rank.value is not None:
+        own = Person(rank.value, me, records[me]["name"], int(records[me]["login_times"]))
+    return Leaderboard(me, at, board, names, [people[pk] for pk in newest.value if pk in people], last, own)
 
 
 def read_last_logins(limit: int = 5, me: int | None = None) -> list[LastLogin]:
-    """Return the last logins, newest first, without users hidden from the viewer ``me`` (None: anonymous).
+    """Return the last logins, newest first, without users who do not show their logins or are
+    hidden from the viewer ``me`` (None: anonymous).
 
     2 round trips, and none if they were read ahead.
     """
-    return list(_find_people(_find_last_ids(limit), me).values())
+    records = _find_records(_find_last_ids(limit, is_whole=False), me)
+    return list(_name_people({pk: one for pk, one in records.items() if one["shows_logins"] == "1"}).values())
 
 
-def _find_places(me: int | None, cursor: Cursor) -> BoardPlaces:
+def _find_own_rank(me: int | None) -> int | None:
+    return None if me is None else find_rank(me)
+
+
+def _find_places(me: int | None, cursor: Cursor, is_whole: bool) -> BoardPlaces:
     """Return the places of a page, and those around the viewer."""
+
+    key = keys.login_times() if is_whole else keys.shown_login_times()
 
     def ask(pipe: RedisPipeline) -> None:
         arguments = [cursor.kind, *cursor.place, PAGE_SIZE, "" if me is None else me, NEIGHBOURS_PER_SIDE]
         # EVAL, not EVALSHA: a pipeline cannot retry if Redis does not have the script.
-        pipe.execute_command("EVAL", BOARD_SCRIPT.text, 1, keys.login_times(), *arguments)
+        pipe.execute_command("EVAL", BOARD_SCRIPT.text, 1, key, *arguments)
 
     def decode(replies: list[Any]) -> BoardPlaces:
         total, page, around = replies[0]
         return BoardPlaces(total, _parse_slice(page), _parse_slice(around))
 
     # No reader: a page also needs its first rank, and a page before a place ends there.
-    return mirror.answer(Question(["user"], ask, decode, lambda: leaderboard_sql.find_places(me, cursor)))
+    return mirror.answer(
+        Question(["user"], ask, decode, lambda: leaderboard_sql.find_places(me, cursor, is_whole=is_whole))
+    )
 
 
 def _parse_slice(reply: Any) -> Slice:
@@ -109,22 +130,24 @@ def _parse_slice(reply: Any) -> Slice:
     return Slice(start, rank, [Place(int(times), int(pk)) for pk, times in pairs])
 
 
-def _find_last_ids(limit: int) -> list[int]:
+def _find_last_ids(limit: int, is_whole: bool) -> list[int]:
+    if not is_whole:
+        return UserMirror.top(keys.shown_last_logins(), limit)
     ids: Any = LastLoginsMirror.get("") or ()
     return [int(pk) for pk in ids[:limit]]
 
 
-def _find_people(pks: Sequence[int], me: int | None) -> dict[int, LastLogin]:
+def _find_records(pks: Sequence[int], me: int | None) -> dict[int, Record]:
     """Return these users by id, in one round trip, without hidden ones and those that left after the first read."""
     wanted = list(dict.fromkeys(pks))
     with mirror.together() as reads:
         records = reads(UserMirror.get_many, wanted)
         hidden = reads(hiding.find_hidden_ids, me, wanted)
-    return {
-        pk: LastLogin(pk, record["name"], record["last_login_time"])
-        for pk, record in records.value.items()
-        if record["is_active"] == "1" and pk not in hidden.value
-    }
+    return {pk: record for pk, record in records.value.items() if record["is_active"] == "1" and pk not in hidden.value}
+
+
+def _name_people(records: Mapping[int, Record]) -> dict[int, LastLogin]:
+    return {pk: LastLogin(pk, record["name"], record["last_login_time"]) for pk, record in records.items()}
 
 
 def count_new_users(since: datetime) -> dict[date, int]:

@@ -116,15 +116,16 @@ def _end(done: asyncio.Future[None], error: BaseException | None) -> None:
 
 
 async def read_body(scope: Scope, protocol: HTTPProtocol) -> bytes:
-    """Return the body of a request. Raises BodyRefused beyond REQUEST_BODY_BYTES and REQUEST_BODY_SECONDS."""
+    """Return the body of a request. Raises BodyRefused beyond the limits of bytes and REQUEST_BODY_SECONDS."""
     length = scope.headers.get("content-length")
     if length is None and "transfer-encoding" not in scope.headers and scope.http_version.startswith("1"):
         return b""
-    if int(length or 0) > settings.REQUEST_BODY_BYTES:
+    most = settings.UPLOAD_BODY_BYTES if scope.path in settings.UPLOAD_PATHS else settings.REQUEST_BODY_BYTES
+    if int(length or 0) > most:
         raise BodyRefused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
     try:
         async with asyncio.timeout(settings.REQUEST_BODY_SECONDS):
-            body = await _collect(protocol)
+            body = await _collect(protocol, most)
     except TimeoutError:
         raise BodyRefused(HTTPStatus.REQUEST_TIMEOUT) from None
     # granian does not tell the end of a body from a lost connection.
@@ -133,12 +134,12 @@ async def read_body(scope: Scope, protocol: HTTPProtocol) -> bytes:
     return body
 
 
-async def _collect(protocol: HTTPProtocol) -> bytes:
+async def _collect(protocol: HTTPProtocol, most: int) -> bytes:
     chunks, size = [], 0
     async for chunk in protocol:
         chunks.append(chunk)
         size += len(chunk)
-        if size > settings.REQUEST_BODY_BYTES:
+        if size > most:
             raise BodyRefused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
     return b"".join(chunks)
 

@@ -67,6 +67,7 @@ INSTALLED_APPS = [
     "catalog",
     "catalog.search",
     "catalog.lists",
+    "catalog.library",
     "shop",
     "social",
     "social.moderation",
@@ -201,7 +202,7 @@ CONTENT_SECURITY_POLICY = {
         "frame-ancestors": [NONE],
     }
 }
-FILE_UPLOAD_HANDLERS = ["common.web.uploads.SkipFilesHandler"]
+FILE_UPLOAD_HANDLERS = ["common.web.uploads.AcceptedFilesHandler"]
 CSRF_FAILURE_VIEW = "common.web.errors.csrf_failure"
 SILENCED_SYSTEM_CHECKS = [
     "security.W003"

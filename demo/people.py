@@ -33,9 +33,9 @@ class Habit(NamedTuple):
 
 
 def load_demo_people(until: date | None = None) -> int:
-    """Add the readers and their logins up to ``until`` (default: today). Return the number of readers.
+    """Add the readers, who show their logins to everyone, and their logins up to ``until`` (default: today).
 
-    A second call for the same day changes nothing.
+    Return the number of readers. A second call for the same day changes nothing.
     """
     random, until = Random(SEED), until or today()
     ids: dict[str, int] = {}
@@ -44,6 +44,7 @@ def load_demo_people(until: date | None = None) -> int:
         ids |= bulk.get_or_create_users(names, user_type=kind)
         for name in names:
             days[ids[name]] = _invent_login_days(random, _invent_habit(random, kind, until), until)
+    User.objects.filter(pk__in=ids.values()).update(shows_logins=True)
     _add_logins(random, days)
     return len(ids)
 

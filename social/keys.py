@@ -94,8 +94,8 @@ def review(post_id: int | str) -> str:
 
 
 def ranked_review(post_id: int | str) -> str:
-    """String (JSON): reader, book and number of likes of a review. Life: while its post is visible.
-    Owner: RankedReviewMirror.
+    """String (JSON): reader, book and number of likes of a review, and whether its reader is private.
+    Life: while its post is visible. Owner: RankedReviewMirror.
     """
     return f"ranked_review:{post_id}"
 

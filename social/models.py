@@ -20,6 +20,10 @@ def new_key() -> str:
 class PostQuerySet(models.QuerySet["Post"]):
     """A query set of posts."""
 
+    def public(self) -> Self:
+        """Return the visible posts that everybody sees: not by private accounts."""
+        return self.shown().filter(user__is_private=False)
+
     def shown(self) -> Self:
         """Return the visible posts: not hidden, by active authors."""
         return self.filter(is_hidden=False, user__is_active=True)
@@ -61,6 +65,9 @@ class Post(models.Model):
     is_hidden = models.BooleanField(_("hidden"), default=False, db_default=False, help_text=_("Hidden by staff."))
     # True if the author had too many followers for a fan-out: their timelines pull the post when they are read.
     is_pulled = models.BooleanField(_("pulled"), default=False, db_default=False, editable=False)
+    # True for the posts of imported reviews: they are shown at their books, and on no timeline and no profile, where
+    # an import of hundreds would bury everything else.
+    is_quiet = models.BooleanField(_("imported"), default=False, db_default=False, editable=False)
     # Of a reply. No foreign keys: a reply outlives the posts above it, and its page shows placeholders for them.
     parent_id = models.BigIntegerField(_("reply to"), null=True, blank=True, editable=False)
     ancestors = models.CharField(
@@ -197,6 +204,30 @@ class Follow(models.Model):
 
     def __str__(self) -> str:
         return f"{self.follower_id} → {self.followee_id}"
+
+
+class FollowRequest(models.Model):
+    """A reader wants to follow a private account, whose owner decides. A follow replaces the request."""
+
+    follower = models.ForeignKey(
+        settings.AUTH_USER_MODEL, verbose_name=_("follower"), on_delete=models.CASCADE, related_name="+", db_index=False
+    )
+    followee = models.ForeignKey(
+        settings.AUTH_USER_MODEL, verbose_name=_("followed"), on_delete=models.CASCADE, related_name="+", db_index=False
+    )
+    created_at = models.DateTimeField(_("since"), default=timezone.now)
+
+    class Meta:
+        verbose_name = _("follow request")
+        verbose_name_plural = _("follow requests")
+        constraints = [
+            models.UniqueConstraint(fields=["follower", "followee"], name="social_request_once"),
+            models.CheckConstraint(condition=~Q(follower=F("followee")), name="social_request_others"),
+        ]
+        indexes = [models.Index(fields=["followee", "-id"], name="social_requests_newest")]
+
+    def __str__(self) -> str:
+        return f"{self.follower_id} → {self.followee_id}?"
 
 
 class Block(models.Model):

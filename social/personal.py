@@ -4,7 +4,7 @@ from django.db import transaction
 
 from accounts.personal import make_part, register
 from common.database import SLICE_SIZE, repeat_after_conflict
-from social.models import Block, Follow, Like, Mention, Mute, Post, PostVersion, Pulled
+from social.models import Block, Follow, FollowRequest, Like, Mention, Mute, Post, PostVersion, Pulled
 
 
 def register_parts() -> None:
@@ -32,6 +32,8 @@ def register_parts() -> None:
     register(make_part("likes", Like, "user", ["post_id", "post__user__username", "created_at"]))
     register(make_part("following", Follow, "follower", ["followee__username", "created_at"]))
     register(make_part("followers", Follow, "followee", ["follower__username", "created_at"]))
+    register(make_part("follow_requests", FollowRequest, "follower", ["followee__username", "created_at"]))
+    register(make_part("requested_by", FollowRequest, "followee", ["follower__username", "created_at"]))
     register(make_part("blocks", Block, "blocker", ["blocked__username", "created_at"]))
     register(make_part("blocked_by", Block, "blocked", reason=other))
     register(make_part("mutes", Mute, "user", ["muted__username", "created_at"]))

@@ -91,5 +91,6 @@ def count_new_posts(user_id: int, since: int, seen: Collection[int] = ()) -> int
     found = feed.read_chunk(MAX_ID, MAX_NEW_POSTS + len(seen))
     new = [pk for pk in found.ids if pk >= lowest and pk not in seen]
     return sum(
-        post["user"]["id"] != user_id for post in feed.exclude_blocked_and_muted(read_records(new[:MAX_NEW_POSTS]))
+        post["user"]["id"] != user_id
+        for post in feed.exclude_blocked_and_muted(read_records(new[:MAX_NEW_POSTS], user_id))
     )

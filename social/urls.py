@@ -2,7 +2,20 @@
 
 from django.urls import path
 
-from social.views import atom, edits, follows, likes, lists, people, posts, reading_lists, shelves, threads, timelines
+from social.views import (
+    atom,
+    edits,
+    follows,
+    likes,
+    lists,
+    people,
+    posts,
+    reading_lists,
+    requests,
+    shelves,
+    threads,
+    timelines,
+)
 
 app_name = "social"
 urlpatterns = [
@@ -25,6 +38,7 @@ urlpatterns = [
     path("authors/<int:pk>/posts/feed/", atom.author_feed, name="author_feed"),
     path("people/", people.people, name="people"),
     path("people/names/", people.complete_name, name="complete_name"),
+    path("people/requests/", requests.requests, name="requests"),
     path("people/muted/", people.muted_or_blocked, {"kind": "muted"}, name="muted"),
     path("people/blocked/", people.muted_or_blocked, {"kind": "blocked"}, name="blocked"),
     path("u/<name>/", people.person, name="person"),
@@ -40,6 +54,6 @@ urlpatterns = [
     path("u/<name>/block/", follows.block, name="block"),
     *(
         path(f"u/<name>/{verb}/", follows.run_action, {"verb": verb}, name=verb)
-        for verb in ("follow", "unfollow", "unblock", "mute", "unmute")
+        for verb in ("follow", "unfollow", "accept", "decline", "remove", "unblock", "mute", "unmute")
     ),
 ]

@@ -17,6 +17,15 @@ class PreferencesForm(forms.Form):
         help_text=_("Pages show times in this zone. The day on which you finish a book is a day there."),
     )
 
+    shows_logins = forms.TypedChoiceField(
+        label=_("Logins"),
+        required=False,
+        coerce=bool,
+        empty_value="",
+        choices=[("", _("Only I see them")), ("yes", _("Everyone sees them"))],
+        help_text=_("The leaderboard and the list of recent logins show only readers who agree."),
+    )
+
     def get_preferences(self) -> Preferences:
         """Return what the user chose."""
-        return Preferences(**self.cleaned_data)
+        return Preferences(self.cleaned_data["time_zone"], bool(self.cleaned_data["shows_logins"]))

@@ -112,7 +112,7 @@ class Leaderboard:
 
     me_id: the id of the viewer; None for an anonymous visitor. at: the cursor from the URL. names: by id, without
     users hidden from the viewer, which keep their ranks. last: the last logins, newest first. wanted: the
-    requested number of last logins.
+    requested number of last logins. own: the viewer, with the rank among all users, if only the viewer sees it.
     """
 
     me_id: int | None
@@ -121,6 +121,7 @@ class Leaderboard:
     names: dict[int, str]
     last: list[LastLogin]
     wanted: int
+    own: Person | None = None
 
     @property
     def count(self) -> int:
@@ -139,8 +140,8 @@ class Leaderboard:
 
     @property
     def me(self) -> Person | None:
-        """Return the viewer; None if the viewer is not on the board."""
-        return next((person for person in self.around if person.id == self.me_id), None)
+        """Return the viewer; None if the viewer has no logins."""
+        return next((person for person in self.around if person.id == self.me_id), self.own)
 
     @property
     def neighbours(self) -> list[Person]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
+from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
 
 import mirror
@@ -25,6 +26,8 @@ class UserRow(NamedTuple):
     name_key: str
     user_type: str
     is_active: bool
+    is_private: bool
+    shows_logins: bool
     login_times: int | None
     last_login_time: datetime | None
 
@@ -34,6 +37,11 @@ def is_on_leaderboard(record: Mapping[str, Any]) -> bool:
     return record["is_active"] == "1" and record["login_times"] != "0"
 
 
+def is_shown_to_everyone(record: Mapping[str, Any]) -> bool:
+    """Return whether everyone sees a user on the leaderboard."""
+    return is_on_leaderboard(record) and record["shows_logins"] == "1"
+
+
 def find_by_name(values: Mapping[str, str]) -> SqlMembers:
     """Return the user with a folded name."""
     return SqlMembers(User._base_manager.using(database()).filter(name_key=values["value"]))
@@ -41,8 +49,21 @@ def find_by_name(values: Mapping[str, str]) -> SqlMembers:
 
 def find_on_leaderboard(values: Mapping[str, str]) -> SqlMembers:
     """Return the active users with logins, by their number."""
-    rows = LoginStats._base_manager.using(database()).filter(login_times__gt=0, user__is_active=True)
-    return SqlMembers(rows, "user_id", "login_times")
+    return SqlMembers(_select_users_with_logins(), "user_id", "login_times")
+
+
+def find_shown_on_leaderboard(values: Mapping[str, str]) -> SqlMembers:
+    """Return the users whom everyone sees on the leaderboard, by their number of logins."""
+    return SqlMembers(_select_users_with_logins().filter(user__shows_logins=True), "user_id", "login_times")
+
+
+def find_shown_by_last_login(values: Mapping[str, str]) -> SqlMembers:
+    """Return the same users by the time of the last login."""
+    return SqlMembers(_select_users_with_logins().filter(user__shows_logins=True), "user_id", "last_login_time")
+
+
+def _select_users_with_logins() -> QuerySet[LoginStats]:
+    return LoginStats._base_manager.using(database()).filter(login_times__gt=0, user__is_active=True)
 
 
 @mirror.register
@@ -53,19 +74,32 @@ class UserMirror(Mirror):
     key = keys.login("{pk}")
     strict = True
     record_kind = "hash"
+    version = 2  # with privacy
     watches = (
-        Watch(User, only=("username", "name_key", "user_type", "is_active")),
+        Watch(User, only=("username", "name_key", "user_type", "is_active", "is_private", "shows_logins")),
         Watch(LoginStats, "user_id"),
     )
     indexes = (
         Lookup(keys.login_id("{value}"), on="name_key", sql=find_by_name),
         Ranking(keys.login_times(), score="login_times", when=is_on_leaderboard, sql=find_on_leaderboard),
+        Ranking(
+            keys.shown_login_times(),
+            score="login_times",
+            when=is_shown_to_everyone,
+            sql=find_shown_on_leaderboard,
+        ),
+        Ranking(
+            keys.shown_last_logins(),
+            score="last_login_time",
+            when=is_shown_to_everyone,
+            sql=find_shown_by_last_login,
+        ),
     )
 
     def load(self, pks: Sequence[str]) -> Mapping[str, UserRow]:
         found = User._base_manager.using(setting("DATABASE")).filter(pk__in=parse_ids(pks))
         rows = found.values_list(
-            "pk", "username", "name_key", "user_type", "is_active",
+            "pk", "username", "name_key", "user_type", "is_active", "is_private", "shows_logins",
             "login_stats__login_times", "login_stats__last_login_time",
         )  # fmt: skip
         return {str(row.id): row for row in map(UserRow._make, rows)}
@@ -77,6 +111,8 @@ class UserMirror(Mirror):
             "name_key": row.name_key,
             "user_type": row.user_type,
             "is_active": "1" if row.is_active else "0",
+            "is_private": "1" if row.is_private else "0",
+            "shows_logins": "1" if row.shows_logins else "0",
             "login_times": str(row.login_times or 0),
             "last_login_time": format_time(row.last_login_time),
         }

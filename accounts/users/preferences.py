@@ -9,9 +9,10 @@ from common.database import repeat_after_conflict
 
 
 class Preferences(NamedTuple):
-    """What a user chose. time_zone: "" for that of the site."""
+    """What a user chose. time_zone: "" for that of the site. shows_logins: whether everyone sees the user's logins."""
 
     time_zone: str
+    shows_logins: bool
 
 
 def read_preferences(user_id: int) -> Preferences:

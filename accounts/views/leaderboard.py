@@ -10,15 +10,18 @@ from django.views.decorators.http import require_safe
 from accounts.leaderboard.page import DEFAULT_LAST_LOGINS, Leaderboard, Person
 from accounts.selectors import read_leaderboard
 from common.public_pages import public_page
-from common.web import get_viewer_id, json_response, wants_json
+from common.web import get_visitor, json_response, wants_json
 
 
 @require_safe
 @public_page("at", "last")
 def leaderboard(request: HttpRequest) -> HttpResponse:
-    """Show a page of the leaderboard: ``?at=CURSOR&last=N``. The template gets it as ``page``."""
+    """Show a page of the leaderboard: ``?at=CURSOR&last=N``. The template gets it as ``page``. Staff see all
+    users, others those who show their logins."""
     last = _parse_number(request.GET.get("last", ""))
-    page = read_leaderboard(get_viewer_id(request), request.GET.get("at", ""), last)
+    viewer = get_visitor(request)
+    is_staff = bool(getattr(viewer, "is_staff", False))
+    page = read_leaderboard(None if viewer is None else viewer.pk, request.GET.get("at", ""), last, is_whole=is_staff)
     if wants_json(request):
         response = json_response(_make_results(page))
     else:

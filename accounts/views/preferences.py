@@ -23,5 +23,7 @@ def preferences(request: HttpRequest) -> HttpResponse:
             messages.success(request, _("Your preferences were saved."))
             return redirect_to_view("accounts:preferences")
     else:
-        form = PreferencesForm(initial=read_preferences(user_id)._asdict())
+        stored = read_preferences(user_id)
+        initial = {"time_zone": stored.time_zone, "shows_logins": "yes" if stored.shows_logins else ""}
+        form = PreferencesForm(initial=initial)
     return render(request, "accounts/preferences.html", {"form": form})

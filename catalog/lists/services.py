@@ -10,7 +10,7 @@ from accounts.models import User
 from catalog.lists.models import MAX_BOOKS, MAX_LISTS, ListedBook, Order, ReadingList
 from catalog.models import Book
 from catalog.shelves.models import Privacy
-from catalog.shelves.services import BookNotFound
+from catalog.shelves.services import BookNotFound, limit_privacy
 from common.database import repeat_after_conflict
 
 GAP: Final = 1 << 16  # between the positions of neighbours
@@ -50,6 +50,7 @@ def create_list(user_id: int, draft: ListDraft) -> ReadingList:
         found = own.filter(name=draft.name).first()
         if found is None and own.count() >= MAX_LISTS:
             raise TooMany(MAX_LISTS)
+        draft = draft._replace(privacy=limit_privacy(user_id, draft.privacy))
         return found or ReadingList.objects.create(user_id=user_id, **draft._asdict())
 
 
@@ -58,9 +59,15 @@ def change_list(user_id: int, list_id: int, draft: ListDraft) -> None:
     """Change the fields of a list. Raises ListNotFound."""
     with transaction.atomic():
         found = _lock_list(user_id, list_id)
+        draft = draft._replace(privacy=limit_privacy(user_id, draft.privacy))
         for field, value in draft._asdict().items():
             setattr(found, field, value)
         found.save(update_fields=list(draft._fields))
+
+
+def limit_to_followers(user_id: int) -> None:
+    """Show the lists that everyone sees to followers only, in the present transaction."""
+    ReadingList.objects.filter(user_id=user_id, privacy=Privacy.PUBLIC).update(privacy=Privacy.FOLLOWERS)
 
 
 @repeat_after_conflict

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from django.db import IntegrityError, transaction
 
+from accounts.models import User
 from catalog.shelves.models import (
     ENDED_SHELVES,
     PRIVACY_FIELDS,
@@ -139,8 +140,24 @@ def delete_readings(user_id: int, book_id: int) -> None:
 
 @repeat_after_conflict
 def set_privacy(user_id: int, shelf: Shelf, privacy: Privacy) -> None:
-    """Set the privacy of a shelf."""
-    ShelfSettings.objects.update_or_create(user_id=user_id, defaults={PRIVACY_FIELDS[shelf]: privacy})
+    """Set the privacy of a shelf, as far as the account allows it (``limit_privacy``)."""
+    chosen = {PRIVACY_FIELDS[shelf]: limit_privacy(user_id, privacy)}
+    ShelfSettings.objects.update_or_create(user_id=user_id, defaults=chosen)
+
+
+def limit_privacy(user_id: int, privacy: str) -> str:
+    """Return a privacy level for a shelf or list of this user: a private account shows nothing to everyone. 1 query."""
+    is_private = privacy == Privacy.PUBLIC and User.objects.filter(pk=user_id, is_private=True).exists()
+    return Privacy.FOLLOWERS if is_private else privacy
+
+
+def limit_to_followers(user_id: int) -> None:
+    """Show the shelves that everyone sees to followers only, in the present transaction."""
+    settings, _ = ShelfSettings.objects.get_or_create(user_id=user_id)
+    for field in PRIVACY_FIELDS.values():
+        if getattr(settings, field) == Privacy.PUBLIC:
+            setattr(settings, field, Privacy.FOLLOWERS)
+    settings.save(update_fields=list(PRIVACY_FIELDS.values()))
 
 
 @repeat_after_conflict

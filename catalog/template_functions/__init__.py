@@ -25,6 +25,7 @@ FUNCTIONS: Final[Mapping[str, Any]] = {
     "shelf_button": shelves.shelf_button,
     "shelf_orders": [(name, order.label) for name, order in ORDERS.items()],
     "shelf_choices": Shelf.choices,
+    "shelf_label": shelves.shelf_label,
     "unit_choices": Unit.choices,
     "when_choices": When.choices,
     "star_label": shelves.star_label,

@@ -9,6 +9,7 @@ from jinja2.runtime import Context
 
 from catalog.books.records import BookRecord
 from catalog.shelves import widgets
+from catalog.shelves.models import Shelf
 from catalog.shelves.records import write_stars
 from common.template_functions import visitor
 
@@ -16,6 +17,11 @@ from common.template_functions import visitor
 def star_label(halves: int) -> str:
     """Return a rating as text: "3.5 stars"."""
     return ngettext("%(n)s star", "%(n)s stars", math.ceil(halves / 2)) % {"n": write_stars(halves)}
+
+
+def shelf_label(shelf: str) -> str:
+    """Return the name of a shelf as pages show it."""
+    return str(Shelf(shelf).label)
 
 
 @pass_context

@@ -1,4 +1,4 @@
-"""Mirrors that derive notifications of mentions, replies, likes and followers."""
+"""Mirrors that derive notifications of mentions, replies, likes, followers and follow requests."""
 
 from collections.abc import Iterable, Sequence
 
@@ -9,7 +9,7 @@ from accounts.models import User
 from accounts.notifications.tables import Fact, NotificationTable, watch_preferences
 from catalog.shelves.models import ShelfEntry
 from mirror import Watch
-from social.models import Block, Follow, Like, Mention, Mute, Post
+from social.models import Block, Follow, FollowRequest, Like, Mention, Mute, Post
 from social.queries import notifications as queries
 from social.queries import review_notifications as reviews
 from social.reviews.models import Review
@@ -30,7 +30,7 @@ class MentionNotifications(NotificationTable):
     watches = (
         Watch(Mention, ("user_id", "post_id")),
         Watch(Post, via=queries.find_mentions_in, only=("is_hidden", "parent_author_id"), inserts=False),
-        Watch(User, via=queries.find_mentions_by, only=("is_active",), inserts=False),
+        Watch(User, via=queries.find_mentions_by, only=("is_active", "is_private"), inserts=False),
         Watch(Block, BLOCK, via=queries.find_mentions_between),
         Watch(Mute, MUTE, via=queries.find_mentions_between),
         watch_preferences("mention"),
@@ -54,7 +54,7 @@ class ReplyNotifications(NotificationTable):
     model = Post
     watches = (
         Watch(Post, "parent_id", only=("is_hidden", "parent_author_id")),
-        Watch(User, via=queries.find_replied_by, only=("is_active",), inserts=False),
+        Watch(User, via=queries.find_replied_by, only=("is_active", "is_private"), inserts=False),
         Watch(Block, BLOCK, via=queries.find_replies_between),
         Watch(Mute, MUTE, via=queries.find_replies_between),
         watch_preferences("reply"),
@@ -79,7 +79,7 @@ class LikeNotifications(NotificationTable):
     watches = (
         Watch(Like, "post_id"),
         Watch(Post, only=("is_hidden",), inserts=False),
-        Watch(User, via=queries.find_liked_by, only=("is_active",), inserts=False),
+        Watch(User, via=queries.find_liked_by, only=("is_active", "is_private"), inserts=False),
         Watch(Block, BLOCK, via=queries.find_likes_between),
         Watch(Mute, MUTE, via=queries.find_likes_between),
         watch_preferences("like"),
@@ -116,6 +116,30 @@ class FollowNotifications(NotificationTable):
 
     def keys_after(self, after: str | None, limit: int) -> list[str]:
         return queries.list_followed_users(after, limit)
+
+
+@mirror.register
+class RequestNotifications(NotificationTable):
+    """A notification for each reader with follow requests, whose id is the key."""
+
+    name = "notified_request"
+    label = _("notifications: follow requests")
+    kind = "request"
+    tables = "notifications_request"
+    model = User
+    watches = (
+        Watch(FollowRequest, "followee_id"),
+        Watch(User, via=queries.find_requested_by, only=("is_active",), inserts=False),
+        # A block removes the requests between the two.
+        Watch(Mute, "user_id"),
+        watch_preferences("request"),
+    )
+
+    def find_facts(self, pks: Sequence[str]) -> Iterable[Fact]:
+        return queries.find_requests(pks)
+
+    def keys_after(self, after: str | None, limit: int) -> list[str]:
+        return queries.list_requested_users(after, limit)
 
 
 @mirror.register

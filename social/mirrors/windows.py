@@ -69,14 +69,14 @@ class TimelineMirror(_PostWindow):
 
 @mirror.register
 class GlobalMirror(_PostWindow):
-    """The newest posts and reviews on the site."""
+    """The newest posts and reviews on the site, without those of private accounts, as in all lists for everybody."""
 
     name = "global"
     label = _("posts of everybody")
     length = 1000
     watches = (
         Watch(Post, whole=True, only=("is_hidden", "kind")),
-        Watch(User, whole=True, only=("is_active",), inserts=False),
+        Watch(User, whole=True, only=("is_active", "is_private"), inserts=False),
     )
 
     def record_key(self, pk: str) -> str:
@@ -104,7 +104,7 @@ class BookPostsMirror(_PostWindow):
     length = 200
     watches = (
         Watch(Post, "book_id", only=("is_hidden", "kind")),
-        Watch(User, via=windows.find_books_in_posts_by, only=("is_active",), inserts=False),
+        Watch(User, via=windows.find_books_in_posts_by, only=("is_active", "is_private"), inserts=False),
     )
 
     def record_key(self, pk: str) -> str:
@@ -130,7 +130,7 @@ class AuthorPostsMirror(_PostWindow):
     watches = (
         Watch(Book.authors.through, "author_id"),
         Watch(Post, "book_id", via=windows.find_authors_of_books, only=("is_hidden", "kind")),
-        Watch(User, via=windows.find_authors_in_posts_by, only=("is_active",), inserts=False),
+        Watch(User, via=windows.find_authors_in_posts_by, only=("is_active", "is_private"), inserts=False),
     )
 
     def record_key(self, pk: str) -> str:
@@ -180,7 +180,7 @@ class HashtagMirror(_PostWindow):
     watches = (
         Watch(Hashtag, "name"),
         Watch(Post, via=windows.find_hashtags_of_posts, only=("is_hidden",), inserts=False),
-        Watch(User, via=windows.find_hashtags_used_by, only=("is_active",), inserts=False),
+        Watch(User, via=windows.find_hashtags_used_by, only=("is_active", "is_private"), inserts=False),
     )
 
     def record_key(self, pk: str) -> str:

@@ -1,6 +1,7 @@
 """The facts that readers are notified of: mentions, replies, likes and follows.
 
-Facts of a reader's own, and of inactive, blocked and muted readers are left out. Of each group the newest
+Facts of a reader's own, and of inactive, blocked and muted readers are left out, and those of private accounts that
+have not approved the reader. Of each group the newest
 ``MAX_FACTS`` are read; of likes those by the readers with the lowest ids, because their index has no order of time.
 """
 
@@ -15,7 +16,7 @@ from common.database import pairs
 from common.ids import parse_ids
 from mirror.conf import setting
 from mirror.utils import arrays
-from social.models import Follow, Like, Mention, Post
+from social.models import Follow, FollowRequest, Like, Mention, Post
 
 Pair = tuple[int, int]
 
@@ -29,27 +30,42 @@ def is_heard(actor: str, reader: str) -> str:
         AND NOT EXISTS (SELECT 1 FROM social_block b WHERE b.blocker_id = {actor} AND b.blocked_id = {reader})"""
 
 
+def is_seen(actor: str, reader: str) -> str:
+    """Return the condition that a reader is notified of what another one writes or likes.
+
+    A follow of a private account that comes or goes later changes no notification; pages check what they show.
+    """
+    return f"""{is_heard(actor, reader)}
+        AND (EXISTS (SELECT 1 FROM accounts_user a WHERE a.id = {actor} AND NOT a.is_private)
+             OR EXISTS (SELECT 1 FROM social_follow f WHERE f.follower_id = {reader} AND f.followee_id = {actor}))"""
+
+
 _MENTIONS: Final = f"""
     SELECT m.user_id, p.user_id, p.created_at, p.id
       FROM k
       JOIN social_mention m ON m.user_id = k.a AND m.post_id = k.b
       JOIN social_post p ON p.id = m.post_id AND NOT p.is_hidden
      WHERE (p.parent_author_id IS NULL OR p.parent_author_id <> m.user_id)
-       AND {is_heard("p.user_id", "m.user_id")}
+       AND {is_seen("p.user_id", "m.user_id")}
 """
 _REPLIES: Final = f"""
     FROM social_post p
    WHERE p.parent_id = k.value AND NOT p.is_hidden AND p.parent_author_id IS NOT NULL
-     AND {is_heard("p.user_id", "p.parent_author_id")}
+     AND {is_seen("p.user_id", "p.parent_author_id")}
    ORDER BY p.id DESC LIMIT {MAX_FACTS}
 """
 _LIKES: Final = f"""
     FROM social_like p
-   WHERE p.post_id = k.value AND {is_heard("p.user_id", "o.user_id")}
+   WHERE p.post_id = k.value AND {is_seen("p.user_id", "o.user_id")}
    ORDER BY p.user_id LIMIT {MAX_FACTS}
 """
 _FOLLOWS: Final = f"""
     FROM social_follow p
+   WHERE p.followee_id = k.value AND {is_heard("p.follower_id", "p.followee_id")}
+   ORDER BY p.id DESC LIMIT {MAX_FACTS}
+"""
+_REQUESTS: Final = f"""
+    FROM social_followrequest p
    WHERE p.followee_id = k.value AND {is_heard("p.follower_id", "p.followee_id")}
    ORDER BY p.id DESC LIMIT {MAX_FACTS}
 """
@@ -77,6 +93,12 @@ def find_likes(pks: Sequence[str]) -> list[Fact]:
 def find_follows(pks: Sequence[str]) -> list[Fact]:
     """Return the follows of these readers."""
     found = arrays.join_found("social_follow", _FOLLOWS, "f")
+    return _query(pks, "f.followee_id, f.follower_id, f.created_at, 0", found)
+
+
+def find_requests(pks: Sequence[str]) -> list[Fact]:
+    """Return the requests to follow these readers."""
+    found = arrays.join_found("social_followrequest", _REQUESTS, "f")
     return _query(pks, "f.followee_id, f.follower_id, f.created_at, 0", found)
 
 
@@ -179,6 +201,16 @@ def list_replied_posts(after: str | None, limit: int) -> list[str]:
 def list_followed_users(after: str | None, limit: int) -> list[str]:
     """Return the next ids of users with followers."""
     return _list_next(_rows(Follow), "followee_id", after, limit)
+
+
+def find_requested_by(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+    """Return the next ids of users that these users want to follow."""
+    return _list_next(_rows(FollowRequest).filter(follower_id__in=parse_ids(values)), "followee_id", after, limit)
+
+
+def list_requested_users(after: str | None, limit: int) -> list[str]:
+    """Return the next ids of users with follow requests."""
+    return _list_next(_rows(FollowRequest), "followee_id", after, limit)
 
 
 def list_liked_posts(after: str | None, limit: int) -> list[str]:

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from django.utils.translation import gettext
+
 from catalog.shelves.records import count_stars
 from mirror import Record
 from mirror.conf import setting
@@ -12,7 +14,8 @@ from social.models import Mention, Post
 
 
 class PostRecord(RawRecord):
-    """The record of a post: id, user (id, name), time, edited, kind, text, note, book (id, title), reply_to, mentions.
+    """The record of a post: id, user (id, name), is_private, time, edited, kind, text, note, book (id, title),
+    reply_to, mentions.
 
     likes, replies: their numbers. is_liked: whether the viewer likes it. stars: of a review or rating, in halves, if
     they are public. They are structures of their own, which ``read_posts`` reads beside the record, so that a like
@@ -26,6 +29,16 @@ class PostRecord(RawRecord):
         self.likes = self.replies = 0
         self.is_liked = False
         self.stars: int | None = None
+
+    @property
+    def page_title(self) -> str:
+        """Return the title of the post's page."""
+        words = {"name": self["user"]["name"], "title": self["book"]["title"] if self["book"] else ""}
+        if self["book"] and self["kind"] == Post.Kind.REVIEW:
+            return gettext("Review of “%(title)s” by %(name)s") % words
+        if self["book"] and self["kind"] == Post.Kind.RATING:
+            return gettext("Rating of “%(title)s” by %(name)s") % words
+        return gettext("Post by %(name)s") % words
 
     @property
     def json(self) -> Record:
@@ -50,17 +63,19 @@ class PostRow(NamedTuple):
     edited_at: datetime | None
     user_id: int
     user_name: str
+    is_private: bool
     book_id: int | None
     book_title: str | None
     parent_id: int | None
     parent_author_id: int | None
     ancestors: str
+    is_quiet: bool
     mentions: Sequence[str]
 
 
 POST_COLUMNS = (
-    "pk", "kind", "text", "note", "created_at", "edited_at", "user_id", "user__username", "book_id", "book__title",
-    "parent_id", "parent_author_id", "ancestors",
+    "pk", "kind", "text", "note", "created_at", "edited_at", "user_id", "user__username", "user__is_private",
+    "book_id", "book__title", "parent_id", "parent_author_id", "ancestors", "is_quiet",
 )  # fmt: skip
 
 
@@ -85,6 +100,7 @@ def build_record(row: PostRow) -> Record:
     """Return the record of ``post:<id>``.
 
     ``time`` and ``edited`` are ISO 8601, UTC; ``mentions`` has names as spelled in the text.
+    ``is_private``: whether only approved followers of the author may see it.
     ``reply_to`` has the parent's id, its author's id (None after the deletion of the account), and the ids of the
     posts above, the parent last.
     """
@@ -92,9 +108,10 @@ def build_record(row: PostRow) -> Record:
     if row.parent_id is not None:
         above = list(map(int, row.ancestors.split()))
         reply_to = {"id": row.parent_id, "user": row.parent_author_id, "above": above}
-    return {
+    record: Record = {
         "id": row.id,
         "user": {"id": row.user_id, "name": row.user_name},
+        "is_private": row.is_private,
         "time": _write_time(row.created_at),
         "edited": row.edited_at and _write_time(row.edited_at),
         "kind": row.kind,
@@ -104,6 +121,10 @@ def build_record(row: PostRow) -> Record:
         "reply_to": reply_to,
         "mentions": list(row.mentions),
     }
+    # Only here, so that the records of all other posts stay as they are.
+    if row.is_quiet:
+        record["is_quiet"] = True
+    return record
 
 
 def _write_time(time: datetime) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from django.db import connections
+from django.db.models import QuerySet
 
 from common.ids import parse_ids
 from mirror.conf import database
@@ -20,7 +21,7 @@ _FIRST_REPLIES: Final = f"FROM social_post p WHERE p.parent_id = k.value AND {IS
 
 def find_posts(below: int | None, limit: int) -> list[int]:
     """Return the next ids of all posts without replies and ratings."""
-    return _find_ids(below, limit, parent_id=None, kind__in=NOT_RATINGS)
+    return _find_ids(below, limit, parent_id=None, is_quiet=False, kind__in=NOT_RATINGS)
 
 
 def find_posts_about(book: str, below: int | None, limit: int) -> list[int]:
@@ -40,7 +41,10 @@ def find_posts_tagged(hashtag: str, below: int | None, limit: int) -> list[int]:
 
 def find_posts_mentioning(user: str, below: int | None, limit: int) -> list[int]:
     """Return the next ids of posts that mention a user."""
-    return _find_ids(below, limit, mentions__user_id__in=parse_ids([user]))
+    # Also by private accounts, which the user may follow.
+    return _find_below(
+        Post.objects.using(database()).shown().filter(mentions__user_id__in=parse_ids([user])), below, limit
+    )
 
 
 def find_first_replies(posts: Sequence[int], limit: int) -> dict[int, list[int]]:
@@ -56,7 +60,10 @@ def find_first_replies(posts: Sequence[int], limit: int) -> dict[int, list[int]]
 
 
 def _find_ids(below: int | None, limit: int, **wanted: Any) -> list[int]:
-    found = Post.objects.using(database()).shown().filter(**wanted)
+    return _find_below(Post.objects.using(database()).public().filter(**wanted), below, limit)
+
+
+def _find_below(found: QuerySet[Post], below: int | None, limit: int) -> list[int]:
     if below is not None:
         found = found.filter(pk__lt=below)
     return list(found.order_by("-pk").values_list("pk", flat=True)[:limit])

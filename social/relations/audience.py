@@ -17,6 +17,8 @@ def find_visible_levels(person: Profile, present: Collection[str] = (Privacy.FOL
     """
     if person.is_me:
         return set(Privacy)
+    if person.is_locked:
+        return set()
     levels = {Privacy.PUBLIC}
     if person.viewer and person.is_following and Privacy.FOLLOWERS in present:
         follows = Follow.objects.using(setting("DATABASE")).filter(follower_id=person.viewer, followee_id=person.id)

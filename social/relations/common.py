@@ -57,7 +57,7 @@ def find_common_follows(profile: Profile) -> CommonFollows:
 
     Warm mirrors answer in 3 round trips and no SQL.
     """
-    if profile.viewer is None or profile.is_me or profile.is_blocked or not profile.viewer_follows:
+    if profile.viewer is None or profile.is_me or profile.is_blocked or profile.is_locked or not profile.viewer_follows:
         return NO_COMMON_FOLLOWS
     mine = _Members(keys.following(profile.viewer), profile.viewer_follows)
     with mirror.together() as reads:

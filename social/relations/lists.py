@@ -15,7 +15,7 @@ from django.db.models import Case, Exists, OuterRef, Q, QuerySet, When
 from accounts.names import make_public_path
 from common.ids import MAX_ID
 from mirror.conf import setting
-from social.models import Block, Follow, Mute
+from social.models import Block, Follow, FollowRequest, Mute
 
 PAGE_SIZE: Final = 50  # readers
 FURTHER_ROWS: Final = (200, 200)  # rows per further query while the page is short; then the page ends
@@ -53,6 +53,12 @@ def list_followers(owner: int, viewer: int | None, after: int | None = None, siz
 def list_following(owner: int, viewer: int | None, after: int | None = None, size: int = PAGE_SIZE) -> PeoplePage:
     """Return a page of the readers that ``owner`` follows."""
     return _list_follows(owner, viewer, "follower", "followee").page(after, size)
+
+
+def list_requests(owner: int, after: int | None = None, size: int = PAGE_SIZE) -> PeoplePage:
+    """Return a page of the readers that want to follow ``owner``, for the owner alone."""
+    rows = FollowRequest.objects.filter(followee_id=owner)
+    return _ReaderList(rows, "follower", owner, ("is_blocked", "is_muted")).page(after, size)
 
 
 def list_muted(owner: int, after: int | None = None, size: int = PAGE_SIZE) -> PeoplePage:

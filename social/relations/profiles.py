@@ -18,7 +18,8 @@ from mirror.utils import SQL_AWAY
 from social import keys
 from social.mirrors.edges import FollowMirror, ShunMirror, select_shunned
 from social.mirrors.posts import PostMirror
-from social.models import Block, Follow, Mute
+from social.models import Block, Follow, FollowRequest, Mute
+from social.relations.approval import find_approved
 from social.relations.blocks import find_blocked_and_muted
 
 USER_FIELDS: Final = ("name", "is_active")  # of the user mirror's record
@@ -55,6 +56,9 @@ class Profile:
     follows_me: bool = False
     is_muted: bool = False
     is_blocked: bool = False
+    is_private: bool = False
+    is_locked: bool = False  # private, and the viewer is not approved: only the name is filled in
+    is_requested: bool = False  # the viewer has requested to follow
 
     @property
     def is_me(self) -> bool:
@@ -119,6 +123,10 @@ def get_profile(user_id: int, viewer: int | None = None) -> Profile | None:
     profile = Profile(user_id, user.value["name"], viewer, is_blocked=state.is_blocked, is_muted=state.is_muted)
     if state.is_blocked:
         return profile
+    if user.value["is_private"] == "1":
+        profile = replace(profile, is_private=True, follows_me=found.follows_me)
+        if not find_approved(viewer, [user_id]):
+            return replace(profile, is_locked=True, is_requested=_is_requested(viewer, user_id))
     profile = replace(
         profile,
         posts=posts.value,
@@ -141,6 +149,15 @@ def _read_relation(viewer: int | None, user_id: int) -> _Relation:
         shunned = reads(ShunMirror.filter_members, keys.shuns(viewer), [user_id])
         shuns = reads(ShunMirror.count, keys.shuns(viewer))
     return _Relation(viewer_follows.value, bool(followed.value), bool(follower.value), bool(shunned.value), shuns.value)
+
+
+def _is_requested(viewer: int | None, user_id: int) -> bool:
+    """Return whether the viewer has requested to follow a reader, from SQL; False while it is away."""
+    requests = FollowRequest.objects.using(setting("DATABASE")).filter(follower_id=viewer, followee_id=user_id)
+    try:
+        return requests.exists()
+    except SQL_AWAY:
+        return False
 
 
 def _leave_out_hidden(profile: Profile) -> Profile:

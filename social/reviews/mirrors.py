@@ -47,7 +47,7 @@ def find_reviews_by_users(values: Sequence[str], after: str | None, limit: int) 
 
 
 def _find_reviews_of(values: Mapping[str, str]) -> SqlMembers:
-    return SqlMembers(records.select_reviews().filter(book_id__in=parse_ids([values["book"]])), "pk", "pk")
+    return SqlMembers(records.select_public_reviews().filter(book_id__in=parse_ids([values["book"]])), "pk", "pk")
 
 
 def _find_helpful(values: Mapping[str, str]) -> SqlMembers:
@@ -61,12 +61,13 @@ def _find_review_by(values: Mapping[str, str]) -> SqlMembers:
 
 @mirror.register
 class RankedReviewMirror(Mirror):
-    """The reviews of each book by time and by likes, and each reader's review of it.
+    """The public reviews of each book by time and by likes, and each reader's review of it.
 
     Apart from the texts, because each like of a review changes its place.
     """
 
     name = "ranked_review"
+    version = 2  # with private accounts
     label = _("orders of reviews")
     model = Review
     key = keys.ranked_review("{pk}")
@@ -80,7 +81,7 @@ class RankedReviewMirror(Mirror):
     watches = (
         Watch(Review, only=("user_id", "book_id", "text")),
         Watch(Post, only=("is_hidden",), inserts=False),
-        Watch(User, via=find_reviews_by_users, only=("is_active",), inserts=False),
+        Watch(User, via=find_reviews_by_users, only=("is_active", "is_private"), inserts=False),
         # The likes of other posts make changes as well, which find no review.
         Watch(Like, "post_id"),
     )
@@ -93,8 +94,10 @@ class RankedReviewMirror(Mirror):
 
     def index(self, pk: str, record: Record) -> Iterable[Contribution]:
         book = record["book"]
-        yield Scored(keys.reviews_of(book), pk, record["id"])
-        yield Scored(keys.helpful_reviews(book), pk, records.score_likes(record["likes"], record["id"]))
+        if not record["is_private"]:
+            yield Scored(keys.reviews_of(book), pk, record["id"])
+            yield Scored(keys.helpful_reviews(book), pk, records.score_likes(record["likes"], record["id"]))
+        # Followers of a private account find its reviews by their author.
         yield Value(keys.review_by(book, record["user"]), pk)
 
 

@@ -26,12 +26,13 @@ _SELECT_REVIEWS: Final = """
 
 
 class RankedReview(NamedTuple):
-    """A visible review with a text. likes: at most ``MAX_COUNTED_LIKES``."""
+    """A visible review with a text. likes: at most ``MAX_COUNTED_LIKES``. is_private: by a private account."""
 
     id: int
     user: int
     book: int
     likes: int
+    is_private: bool
 
 
 class RatedPost(NamedTuple):
@@ -72,15 +73,20 @@ def select_reviews() -> QuerySet[Review]:
     return reviews.exclude(text="").exclude(book=None)
 
 
-def select_reviews_with_likes() -> QuerySet[Any]:
-    """Return the visible reviews with ``likes``, their numbers of likes."""
+def select_public_reviews() -> QuerySet[Review]:
+    """Return the reviews of books that everybody sees: not by private accounts."""
+    return select_reviews().filter(user__is_private=False)
+
+
+def _add_likes(reviews: QuerySet[Review]) -> QuerySet[Any]:
+    """Return reviews with ``likes``, their numbers of likes."""
     likes = Like.objects.filter(post_id=OuterRef("pk")).order_by().values("pk")[:MAX_COUNTED_LIKES]
-    return select_reviews().annotate(likes=_CountedRows(likes))
+    return reviews.annotate(likes=_CountedRows(likes))
 
 
 def select_helpful_reviews() -> QuerySet[Any]:
-    """Return the visible reviews with ``score``, their place in the order of helpfulness."""
-    return select_reviews_with_likes().annotate(score=_as_number(score_likes(F("likes"), F("post_id"))))
+    """Return the public reviews with ``score``, their place in the order of helpfulness."""
+    return _add_likes(select_public_reviews()).annotate(score=_as_number(score_likes(F("likes"), F("post_id"))))
 
 
 def select_starred_reviews() -> QuerySet[Any]:
@@ -97,7 +103,8 @@ def _as_number(expression: Any) -> ExpressionWrapper:
 
 def load_ranked_reviews(ids: Sequence[int]) -> Mapping[str, RankedReview]:
     """Return the visible reviews among these ids of posts, by id as a string, in one query."""
-    rows = select_reviews_with_likes().filter(pk__in=ids).values_list("pk", "user_id", "book_id", "likes")
+    columns = ("pk", "user_id", "book_id", "likes", "user__is_private")
+    rows = _add_likes(select_reviews()).filter(pk__in=ids).values_list(*columns)
     return {str(row[0]): RankedReview._make(row) for row in rows}
 
 

@@ -4,18 +4,18 @@ from django.db import IntegrityError, transaction
 
 from common.database import repeat_after_conflict
 from social.models import Like, Post
-from social.relations.blocks import has_block_between
+from social.services.visibility import may_see_posts
 
 
 class NoSuchPost(Exception):
-    """The post does not exist, is not visible, or a block exists between its author and the reader."""
+    """The post does not exist, is not visible to the reader."""
 
 
 @repeat_after_conflict
 def like_post(user_id: int, post_id: int) -> bool:
     """Like a post. Return False if the reader already likes it. Raises NoSuchPost."""
     author = Post.objects.shown().filter(pk=post_id).values_list("user_id", flat=True).first()
-    if author is None or has_block_between(user_id, author):
+    if author is None or not may_see_posts(user_id, author):
         raise NoSuchPost
     try:
         with transaction.atomic():

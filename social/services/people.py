@@ -17,8 +17,10 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
+from catalog.lists import services as lists
+from catalog.shelves import services as shelves
 from common.database import repeat_after_conflict
-from social.models import Block, Follow, Mute
+from social.models import Block, Follow, FollowRequest, Mute
 
 
 class ActionRefused(Exception):
@@ -63,7 +65,7 @@ class FollowsTooMany(ActionRefused):
 
 @repeat_after_conflict
 def follow(user_id: int, target_id: int) -> bool:
-    """Follow the reader ``target_id``. Return False if the follow already exists.
+    """Follow the reader ``target_id``, or request it of a private account. Return False if either already exists.
 
     Raises Oneself, NoSuchPerson, BlockedByThem, BlockedByYou, FollowsTooMany.
     """
@@ -78,15 +80,65 @@ def follow(user_id: int, target_id: int) -> bool:
         mine = Follow.objects.filter(follower_id=user_id)
         if mine.filter(followee_id=target_id).exists():
             return False
-        if mine.count() >= settings.FOLLOW_LIMIT:
+        requests = FollowRequest.objects.filter(follower_id=user_id)
+        if mine.count() + requests.exclude(followee_id=target_id).count() >= settings.FOLLOW_LIMIT:
             raise FollowsTooMany
+        if User.objects.filter(pk=target_id, is_private=True).exists():
+            return FollowRequest.objects.get_or_create(follower_id=user_id, followee_id=target_id)[1]
+        # From when the account was private
+        requests.filter(followee_id=target_id).delete()
         # An import takes no lock, so the follow may exist by now. Then it is not new.
         return Follow.objects.get_or_create(follower_id=user_id, followee_id=target_id)[1]
 
 
+@repeat_after_conflict
 def unfollow(user_id: int, target_id: int) -> bool:
-    """Remove a follow. Return False if it does not exist."""
-    return bool(Follow.objects.filter(follower_id=user_id, followee_id=target_id).delete()[0])
+    """Remove a follow or the request for it. Return False if neither exists."""
+    edge = Q(follower_id=user_id, followee_id=target_id)
+    with transaction.atomic():
+        requests, _models = FollowRequest.objects.filter(edge).delete()
+        follows, _models = Follow.objects.filter(edge).delete()
+    return bool(requests or follows)
+
+
+def remove_follower(user_id: int, follower_id: int) -> bool:
+    """End that ``follower_id`` follows the reader, or decline the request. Return False if neither exists."""
+    return unfollow(follower_id, user_id)
+
+
+@repeat_after_conflict
+def accept_follower(user_id: int, follower_id: int) -> bool:
+    """Accept a follow request. Return False if it does not exist any more."""
+    with _exclusive_transaction(f"follows:{follower_id}", _pair_lock_name(user_id, follower_id)):
+        _check_active(user_id, follower_id)
+        # The request counted towards the limit of follows, so the follow does not exceed it.
+        if not FollowRequest.objects.filter(follower_id=follower_id, followee_id=user_id).delete()[0]:
+            return False
+        return Follow.objects.get_or_create(follower_id=follower_id, followee_id=user_id)[1]
+
+
+def is_requested(user_id: int, target_id: int) -> bool:
+    """Return whether the first user has requested to follow the second, from SQL."""
+    return FollowRequest.objects.filter(follower_id=user_id, followee_id=target_id).exists()
+
+
+@repeat_after_conflict
+def set_private(user_id: int, *, is_private: bool) -> None:
+    """Make an account private or public. The followers stay, and requests wait for a decision as before.
+
+    When an account becomes private, shelves and lists that everyone saw are limited to followers. They stay so
+    afterwards.
+    """
+    with transaction.atomic():
+        user = User.objects.select_for_update().get(pk=user_id)
+        if user.is_private == is_private:
+            return
+        user.is_private = is_private
+        # Not ``update``: the signals of ``save`` bring it to Redis at once.
+        user.save(update_fields=["is_private"])
+        if is_private:
+            shelves.limit_to_followers(user_id)
+            lists.limit_to_followers(user_id)
 
 
 @repeat_after_conflict
@@ -102,7 +154,9 @@ def block(user_id: int, target_id: int) -> bool:
         # Also when the block exists: imported follows may cross it, and blocking again removes them.
         is_new = Block.objects.get_or_create(blocker_id=user_id, blocked_id=target_id)[1]
         one_way = Q(follower_id=user_id, followee_id=target_id)
-        Follow.objects.filter(one_way | Q(follower_id=target_id, followee_id=user_id)).delete()
+        either_way = one_way | Q(follower_id=target_id, followee_id=user_id)
+        Follow.objects.filter(either_way).delete()
+        FollowRequest.objects.filter(either_way).delete()
         return is_new
 
 

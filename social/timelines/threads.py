@@ -97,7 +97,7 @@ def _may_see(viewer: int | None, post: PostRecord, shown: set[int]) -> bool:
 
 def _read_above(post_id: int, viewer: int | None) -> tuple[list[int], list[PostRecord]]:
     """Return the ids of the posts above a post, and the visible posts among them."""
-    found = read_records([post_id])
+    found = read_records([post_id], viewer)
     ids = found[0]["reply_to"]["above"] if found and found[0]["reply_to"] else []
     return ids, read_posts(ids, viewer)
 

@@ -164,7 +164,7 @@ def shelf_feed(request: HttpRequest, name: str, shelf: str) -> HttpResponse:
         return redirect_to_spelling(request, found, _find_rest("social:shelf_feed", name, shelf))
     # Also for the owner: the address of a feed may be given to any program.
     summary = get_shelf_summary(found.id, get_today().year)
-    if shelf not in summary.shown_to({Privacy.PUBLIC}):
+    if found.is_private or shelf not in summary.shown_to({Privacy.PUBLIC}):
         raise Http404
     kind = Shelf(shelf)
     books = find_shelf_page(found.id, kind).entries
@@ -209,6 +209,6 @@ def _find_rest(view: str, name: str, *arguments: str) -> str:
 
 
 def _find_profile(request: HttpRequest, name: str) -> Profile | None:
-    """Return the profile, None also if the visitor has blocked the reader."""
+    """Return the profile, None also if the visitor has blocked the reader or is not approved."""
     found = get_profile_by_name(name, get_viewer_id(request))
-    return None if found is None or found.is_blocked else found
+    return None if found is None or found.is_blocked or found.is_locked else found

@@ -27,9 +27,11 @@ def is_json_body(request: HttpRequest) -> bool:
 
 @dataclass
 class Draft:
-    """A draft. ``text`` is the input, ``note`` and ``key`` are None if missing. book_search: words to find a book by.
+    """A draft. ``text`` is the input, ``note`` and ``key`` are None if missing.
 
-    ``check`` sets ``book`` to the book's record, and ``parent`` to the record of the post that it replies to.
+    book_search: words to find a book by; None in a form without the picker. shown_search: the words whose books the
+    form showed. is_search: whether the author pressed "Find". ``check`` sets ``book``
+    to the book's record, and ``parent`` to the record of the post that it replies to.
     """
 
     text: str
@@ -37,15 +39,17 @@ class Draft:
     key: str | None
     book_given: Any
     parent_given: Any
-    book_search: str = ""
+    book_search: str | None = None
+    shown_search: str = ""
+    is_search: bool = False
     errors: list[ValidationError] = field(default_factory=list)
     book: BookRecord | None = None
     parent: PostRecord | None = None
 
     @property
     def lacks_choice(self) -> bool:
-        """Whether the author has searched for a book and not chosen one. The choice "no book" is empty text."""
-        return bool(self.book_search) and self.book_given is None
+        """Whether the author has searched for a book and not chosen one of those found. "No book" is empty text."""
+        return bool(self.book_search) and (self.book_given is None or self.book_search != self.shown_search)
 
     @property
     def parent_id(self) -> int | None:
@@ -63,8 +67,12 @@ class Draft:
         if not is_json_body(request):
             form = request.POST
             text, note = form.get("text", ""), form.get("note")
-            search = " ".join(form.get("book_search", "").split())
-            return cls(text, note, form.get("key") or None, form.get("book"), form.get("parent"), search)
+            draft = cls(text, note, form.get("key") or None, form.get("book"), form.get("parent"))
+            if "book_search" in form:
+                draft.book_search = _join_words(form["book_search"])
+                draft.shown_search = _join_words(form.get("shown_search", ""))
+                draft.is_search = "find" in form
+            return draft
         try:
             body = orjson.loads(request.body)
         except orjson.JSONDecodeError:
@@ -98,6 +106,10 @@ class Draft:
         check_input_length(self.text)
         if self.key:
             check_key(self.key)
+
+
+def _join_words(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _find_book(given: Any) -> BookRecord | None:

@@ -20,7 +20,7 @@ from accounts.ratelimit import count_at_rates
 from accounts.selectors import find_user_by_former_name
 from accounts.views import render_refusal, render_too_often
 from common.text import fold
-from common.web import get_next_address, json_response, redirect_window, require_login, wants_json
+from common.web import get_next_address, get_user_id, json_response, redirect_window, require_login, wants_json
 from social.relations.profiles import Profile, get_profile_by_name
 from social.services import people
 from social.views.people import redirect_to_spelling
@@ -38,6 +38,9 @@ class FollowAction(NamedTuple):
 ACTIONS: Final = {
     "follow": FollowAction(people.follow, "is_following", True, _("You now follow %(name)s.")),
     "unfollow": FollowAction(people.unfollow, "is_following", False, _("You no longer follow %(name)s.")),
+    "accept": FollowAction(people.accept_follower, "follows_me", True, _("%(name)s now follows you.")),
+    "decline": FollowAction(people.remove_follower, "follows_me", False, _("You declined the request of %(name)s.")),
+    "remove": FollowAction(people.remove_follower, "follows_me", False, _("%(name)s no longer follows you.")),
     "block": FollowAction(people.block, "is_blocked", True, _("You blocked %(name)s.")),
     "unblock": FollowAction(people.unblock, "is_blocked", False, _("You unblocked %(name)s.")),
     "mute": FollowAction(people.mute, "is_muted", True, _("You muted %(name)s.")),
@@ -100,11 +103,17 @@ def _run_service(verb: str, user_id: int, target_id: int) -> bool:
 
 
 def _respond(request: HttpRequest, person: Profile, verb: FollowAction, is_changed: bool) -> HttpResponse:
+    # A private account has only been asked.
+    is_requested = verb is ACTIONS["follow"] and people.is_requested(get_user_id(request), person.id)
+    value = verb.value_after and not is_requested
     if wants_json(request):
-        user = {"id": person.id, "name": person.name, verb.json_field: verb.value_after}
+        user = {"id": person.id, "name": person.name, verb.json_field: value}
+        if is_requested:
+            user["is_requested"] = True
         return json_response({"user": user, "is_changed": is_changed})
     if request.htmx and verb.json_field == "is_following":  # type: ignore[attr-defined]
-        shown = {"id": person.id, "name": person.name, "url": person.url, "is_following": verb.value_after}
+        shown = {"id": person.id, "name": person.name, "url": person.url}
+        shown |= {"is_following": value, "is_requested": is_requested}
         column = request.POST.get("column", "")
         context = {"who": shown, "next_address": get_next_address(request, person.url), "is_part": True}
         if column not in OTHER_COLUMN:
@@ -112,7 +121,8 @@ def _respond(request: HttpRequest, person: Profile, verb: FollowAction, is_chang
         response = render(request, "social/_follow.html", context | {"column": column})
         # Reload only the other list, so that the pressed button stays and keeps the focus.
         return trigger_client_event(response, f"{OTHER_COLUMN[column]}-changed")
-    messages.success(request, verb.message % {"name": person.name})
+    message = _("You asked to follow %(name)s.") if is_requested else verb.message
+    messages.success(request, message % {"name": person.name})
     # A blocked reader's own page may be missing, if that reader has also blocked the visitor.
     default = reverse("social:blocked") if verb.json_field == "is_blocked" else person.url
     return redirect_window(request, get_next_address(request, default))

@@ -38,7 +38,7 @@ def person(request: HttpRequest, name: str) -> HttpResponse:
     found = get_profile_by_name(name, get_viewer_id(request))
     if found is None or found.name != name:
         return redirect_to_spelling(request, found, "")
-    if found.is_blocked:
+    if found.is_blocked or found.is_locked:
         return respond(
             request, "social/person.html", {"person": found}, {"user": _user_json(found), **_page_json([], None)}
         )
@@ -70,14 +70,14 @@ def _show_follows(request: HttpRequest, name: str, kind: str, find: Callable[...
     found = get_profile_by_name(name, request.user.pk)
     if found is None or found.name != name:
         return redirect_to_spelling(request, found, f"{kind}/")
-    if found.is_blocked:
+    if found.is_blocked or found.is_locked:
         return respond(
             request, "social/person.html", {"person": found}, {"user": _user_json(found), **_page_json([], None)}
         )
     page = find(found.id, request.user.pk, parse_cursor(request.GET.get("after")))
-    older = _build_page_url(f"{found.url}{kind}/", page.after)
+    older = build_page_address(f"{found.url}{kind}/", page.after)
     context = {"person": found, "people": page.people, "next": older, "kind": kind}
-    return respond(request, "social/follows.html", context, {"user": _user_json(found), **_list_json(page, older)})
+    return respond(request, "social/follows.html", context, {"user": _user_json(found), **list_json(page, older)})
 
 
 @require_safe
@@ -95,7 +95,7 @@ def people(request: HttpRequest) -> HttpResponse:
     urls = {kind: reverse(f"social:{kind}") for kind in ("muted", "blocked")}
     urls["following"] = make_path("social:following", own.name) if own and own.url else ""
     content: dict[str, Any] = {
-        kind: _list_json(page, _build_page_url(urls[kind], page.after)) for kind, page in lists.items()
+        kind: list_json(page, build_page_address(urls[kind], page.after)) for kind, page in lists.items()
     }
     content["suggestions"] = [_suggestion_json(each) for each in suggested]
     context = {"suggestions": suggested, "lists": lists, "urls": urls, "own": own}
@@ -119,9 +119,9 @@ def muted_or_blocked(request: HttpRequest, kind: str) -> HttpResponse:
     """List the muted or blocked readers, newest first (``?after=``), for the logged-in reader alone."""
     find = people_lists.list_muted if kind == "muted" else people_lists.list_blocked
     page = find(get_user_id(request), parse_cursor(request.GET.get("after")))
-    older = _build_page_url(reverse(f"social:{kind}"), page.after)
+    older = build_page_address(reverse(f"social:{kind}"), page.after)
     return respond(
-        request, "social/shunned.html", {"people": page.people, "next": older, "kind": kind}, _list_json(page, older)
+        request, "social/shunned.html", {"people": page.people, "next": older, "kind": kind}, list_json(page, older)
     )
 
 
@@ -164,7 +164,7 @@ def _build_rest(request: HttpRequest, found: Profile, rest: str) -> str:
     return f"{found.url}{rest}" + (f"?{given}" if given else "")
 
 
-def _build_page_url(address: str, after: int | None) -> str | None:
+def build_page_address(address: str, after: int | None) -> str | None:
     return f"{address}?{urlencode({'after': after})}" if after else None
 
 
@@ -172,17 +172,20 @@ def _page_json(results: list[Any], older: str | None) -> dict[str, Any]:
     return {"results": results, "next": older}
 
 
-def _list_json(page: PeoplePage, older: str | None) -> dict[str, Any]:
+def list_json(page: PeoplePage, older: str | None) -> dict[str, Any]:
     return _page_json([_line_json(line) for line in page.people], older)
 
 
 def _user_json(found: Profile) -> dict[str, Any]:
     if found.is_blocked:
         return {"id": found.id, "name": found.name, "is_blocked": True, "is_muted": found.is_muted}
+    if found.is_locked:
+        shown = ("id", "name", "is_private", "is_requested", "follows_me", "is_muted", "is_blocked")
+        return {name: getattr(found, name) for name in shown}
     return {
         name: getattr(found, name)
         for name in (
-            "id", "name", "posts", "followers", "following",
+            "id", "name", "is_private", "posts", "followers", "following",
             "is_me", "is_following", "follows_me", "is_muted", "is_blocked",
         )
     }  # fmt: skip

@@ -52,9 +52,9 @@ def posts(request: HttpRequest) -> HttpResponse:
     if not request.user.is_authenticated:
         return require_login(request, reverse(HOME))
     draft = Draft.read(request)
-    if draft.lacks_choice:
+    if draft.is_search or draft.lacks_choice:
         # Also without the button: the author has forgotten to choose, or pressed Enter in the search field.
-        return _render_form_again(request, draft, "" if "find" in request.POST else _choose_book_text(), 200)
+        return _render_form_again(request, draft, "" if draft.is_search else _choose_book_text(), 200)
     try:
         draft.check(request.user.pk)
         made = draft.key and get_post_by_key(request.user.pk, draft.key)
@@ -74,7 +74,9 @@ def posts(request: HttpRequest) -> HttpResponse:
 def find_books(request: HttpRequest) -> HttpResponse:
     """Return the books to choose from for a post (``?book_search=``), as a part of its form."""
     words = request.GET.get("book_search", "")
-    shown = {"books": search(words, get_user_id(request), MAX_FOUND_BOOKS).books} if words.strip() else {}
+    shown: dict[str, Any] = {}
+    if words.strip():
+        shown = {"books": search(words, get_user_id(request), MAX_FOUND_BOOKS).books, "book_search": words}
     return render(request, "social/_book_choices.html", shown)
 
 
@@ -93,7 +95,7 @@ def delete(request: HttpRequest, pk: int) -> HttpResponse:
         messages.success(request, _("Your post was deleted."))
         return redirect_to(get_next_address(request, reverse(HOME)))
     found = _post_or_404(request, pk)
-    if found["user"]["id"] != request.user.pk and not request.user.has_perm("social.delete_post"):
+    if found["user"]["id"] != request.user.pk:
         raise Http404
     return render(request, "social/delete.html", {"post": found})
 
@@ -132,7 +134,8 @@ def _respond_created(request: HttpRequest, draft: Draft, made: Post) -> HttpResp
     if is_partial(request):
         shown = {
             "post": _read_record(made),
-            "book": draft.book,
+            # A book that was chosen for this post is not the one of the page.
+            "book": draft.book if draft.book_search is None else None,
             "next_address": get_next_address(request, reverse(HOME)),
         }
         return render(request, "social/_posted.html", shown)
@@ -180,9 +183,10 @@ def _render_form_again(request: HttpRequest, draft: Draft, error: str, status: i
         "parent": draft.parent,
         "next_address": get_next_address(request, reverse(HOME)),
     }
-    if draft.book_search and draft.book is None:
-        books = search(draft.book_search, get_user_id(request), MAX_FOUND_BOOKS).books
-        shown |= {"book_search": draft.book_search, "books": books}
+    if draft.book_search is not None:
+        shown |= {"book": None, "chosen": draft.book_id, "book_search": draft.book_search}
+        if draft.book_search:
+            shown["books"] = search(draft.book_search, get_user_id(request), MAX_FOUND_BOOKS).books
     template = "social/_composer.html" if is_partial(request) else "social/write.html"
     return render(request, template, shown, status=status)
 

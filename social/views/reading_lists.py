@@ -20,6 +20,8 @@ def lists_of_reader(request: HttpRequest, name: str) -> HttpResponse:
     person = get_profile_by_name(name, request.user.pk)
     if person is None or person.name != name or person.is_blocked:
         return redirect_to_spelling(request, None if person and person.is_blocked else person, "lists/")
+    if person.is_locked:
+        return respond(request, "social/person.html", {"person": person}, {"results": []})
     lists = find_lists(person.id, find_visible_levels(person))
     context = {"person": person, "lists": lists}
     return respond(request, "social/lists.html", context, {"results": [one.json for one in lists]})

@@ -30,7 +30,7 @@ def shelves(request: HttpRequest, name: str) -> HttpResponse:
     person = get_profile_by_name(name, request.user.pk)
     if person is None or person.name != name:
         return redirect_to_spelling(request, person, "shelves/")
-    if person.is_blocked:
+    if person.is_blocked or person.is_locked:
         return respond(request, "social/person.html", {"person": person}, {"shelves": [], "results": [], "next": None})
     found = get_shelf_summary(person.id, get_today().year)
     shown = found.shown_to(find_visible_levels(person, found.privacy.values()))

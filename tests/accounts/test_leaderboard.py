@@ -1,6 +1,7 @@
 """The leaderboard: ranks, pages and neighbours, with the same answers from Redis and from SQL."""
 
 import random
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -98,7 +99,7 @@ def test_ranks_continue_inside_a_tie_across_pages() -> None:
 
 def test_ties_are_ordered_by_the_id_as_text_descending() -> None:
     for pk in (9, 10, 100, 11, 2):
-        record_login(User.objects.create(id=pk, username=f"reader {pk}"))
+        record_login(User.objects.create(id=pk, username=f"reader {pk}", shows_logins=True))
     warm_users()
     assert [p.id for p in both().most] == [9, 2, 11, 100, 10]
 
@@ -241,17 +242,44 @@ def test_times_are_iso_8601_in_utc() -> None:
     assert last.time == NOON
 
 
+def test_only_readers_who_agree_are_shown_to_others() -> None:
+    open_one, hidden, other = make_people([5, 9, 2])
+    User.objects.filter(pk=hidden.pk).update(shows_logins=False)
+    warm_users()
+    for viewer in (None, open_one.pk):
+        page = both(viewer)
+        assert [p.id for p in page.most] == [open_one.pk, other.pk]
+        assert {p.id for p in page.last} == {open_one.pk, other.pk}
+        assert page.count == 2
+    mine = both(hidden.pk)
+    assert mine.me == (1, hidden.pk, hidden.username, 9), "the own rank is that among all readers"
+    assert mine.neighbours == []
+    for way in (nullcontext, sql_only):
+        with way():
+            whole = read_leaderboard(open_one.pk, is_whole=True)
+            assert [p.id for p in whole.most] == [hidden.pk, open_one.pk, other.pk]
+            assert {p.id for p in whole.last} == {hidden.pk, open_one.pk, other.pk}
+    redis = redis_client()
+    assert redis.zcard(keys.login_times()) == redis.llen(keys.last_login_times()) == 3
+    hidden.refresh_from_db()
+    hidden.shows_logins = True
+    hidden.save()
+    assert_redis_equals_sql()
+    assert [p.id for p in both().most] == [hidden.pk, open_one.pk, other.pk]
+    assert both().last[0].id == other.pk
+
+
 def test_a_user_deactivated_between_the_round_trips_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     users = make_people([3, 2])
     warm_users()
-    read_people = selectors._find_people
+    read_people = selectors._find_records
 
     def go_first(*given: Any) -> Any:
         User.objects.filter(pk=users[0].pk).update(is_active=False)
         assert_redis_equals_sql()
         return read_people(*given)
 
-    monkeypatch.setattr(selectors, "_find_people", go_first)
+    monkeypatch.setattr(selectors, "_find_records", go_first)
     page = read_leaderboard(users[1].pk)
     assert [p.id for p in page.most] == [p.id for p in page.last] == [users[1].pk]
 
@@ -272,7 +300,7 @@ def test_a_page_needs_few_commands_for_any_size() -> None:
     with record() as seen:
         read_leaderboard(users[150].pk, "me", 5)
     names = [command.name for command in seen.commands if command.name != "MGET"]
-    assert names[:2] == ["EVAL", "LRANGE"]
-    assert names[2:] == ["HGETALL"] * (len(names) - 3) + ["SMISMEMBER"]  # hidden users
-    assert len(names) <= 2 + PAGE_SIZE + 2 * NEIGHBOURS_PER_SIDE + 1 + 5 + 1
-    assert {k for c in seen.commands if c.name == "EVAL" for k in c.args if k == keys.login_times()}
+    assert names[:3] == ["EVAL", "ZREVRANGEBYSCORE", "EVAL"]
+    assert names[3:] == ["HGETALL"] * (len(names) - 4) + ["SMISMEMBER"]  # hidden users
+    assert len(names) <= 3 + PAGE_SIZE + 2 * NEIGHBOURS_PER_SIDE + 1 + 5 + 1
+    assert {k for c in seen.commands if c.name == "EVAL" for k in c.args if k == keys.shown_login_times()}

@@ -33,8 +33,8 @@ def board(redis: Redis) -> Iterator[Board]:
     with Session(relay_client()) as session:  # takes a quarter of the time of redis-py
         for start in range(0, MILLION, CHUNK):
             pairs = people[start : start + CHUNK]
-            session.ask([("ZADD", keys.login_times(), *(part for pair in pairs for part in pair))])
-    redis.rpush(keys.last_login_times(), *range(1, 101))
+            session.ask([("ZADD", keys.shown_login_times(), *(part for pair in pairs for part in pair))])
+    redis.zadd(keys.shown_last_logins(), {str(pk): -pk for pk in range(1, 101)})
     _write_records(redis, map(str, range(1, 101)))
     people.sort(reverse=True)
     yield people
@@ -45,7 +45,8 @@ def _write_records(redis: Redis, pks: Any) -> None:
     """Write the records of the users that pages show; the others are not needed."""
     pipe = redis.pipeline(transaction=False)
     for pk in pks:
-        pipe.hset(keys.login(pk), mapping={"name": f"reader {pk}", "is_active": "1", "last_login_time": ""})
+        record: dict[Any, Any] = {"name": f"reader {pk}", "is_active": "1", "shows_logins": "1", "login_times": "1"}
+        pipe.hset(keys.login(pk), mapping={**record, "last_login_time": ""})
     pipe.execute()
 
 

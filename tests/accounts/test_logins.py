@@ -31,7 +31,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.also_on("sqli
 
 @pytest.fixture
 def alice() -> User:
-    return User.objects.create_user("alice", password=PASSWORD)
+    return User.objects.create_user("alice", password=PASSWORD, shows_logins=True)
 
 
 def log_in(client: Client, name: str = "alice") -> HttpResponse:
@@ -62,6 +62,8 @@ def test_a_login_is_mirrored_to_redis(alice: User, redis: Redis) -> None:
         "name_key": "alice",
         "user_type": "client",
         "is_active": "1",
+        "is_private": "0",
+        "shows_logins": "1",
         "login_times": "2",
         "last_login_time": "2026-03-01T13:00:00+00:00",
     }

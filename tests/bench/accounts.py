@@ -141,7 +141,7 @@ def _among_a_million() -> Iterator[Comparison]:
         "a page of the leaderboard of a million, around me",
         "the same page by SQL, as without Redis",
         sizes,
-        ours=lambda: [read_leaderboard(pk, "me") for pk in _asked()],
+        ours=lambda: [read_leaderboard(pk, "me", is_whole=True) for pk in _asked()],
         theirs=lambda: [_by_sql(pk) for pk in _asked()],
         before=_asked,
     )
@@ -159,7 +159,7 @@ def _asked() -> list[int]:
 
 def _by_sql(pk: int) -> Any:
     with sql_only():
-        return read_leaderboard(pk, "me")
+        return read_leaderboard(pk, "me", is_whole=True)
 
 
 def _rank_by_index(pk: int) -> int:

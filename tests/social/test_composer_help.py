@@ -41,9 +41,25 @@ def test_a_search_without_scripts_keeps_the_text_and_offers_books(client: Client
     assert "so good" in html
     assert 'value="austen"' in html
     assert not Post.objects.exists()
-    client.post("/posts/", {**form, "book": emma.pk, "find": ""})
+    # The books are those of other words, or the author searches again.
+    chosen = {**form, "book": emma.pk, "shown_search": "austen"}
+    for fields in ({**chosen, "book_search": "persuasion", "find": ""}, chosen):
+        assert client.post("/posts/", fields).status_code == 200
+    assert not Post.objects.exists()
+    del chosen["find"]
+    client.post("/posts/", {**chosen, "book_search": " austen "})
     post = Post.objects.get()
     assert (post.text, post.note, post.book_id) == ("so good", "n", emma.pk)
+
+
+def test_the_next_post_is_not_about_the_chosen_book(client: Client) -> None:
+    book = make_book("Emma")
+    rebuild()
+    form = {"text": "so good", "book_search": "emma", "shown_search": "emma", "book": book.pk}
+    posted = client.post("/posts/", form, headers={"HX-Request": "true"}).content.decode()
+    assert Post.objects.get().book_id == book.pk
+    assert f'name="book" value="{book.pk}"' not in posted
+    assert 'name="book_search"' in posted
 
 
 def test_a_forgotten_choice_is_asked_for_and_no_book_is_one(client: Client) -> None:
@@ -52,22 +68,23 @@ def test_a_forgotten_choice_is_asked_for_and_no_book_is_one(client: Client) -> N
     refused = client.post("/posts/", {"text": "so good", "book_search": "emma"})
     assert "Choose one of these books" in refused.content.decode()
     assert not Post.objects.exists()
-    client.post("/posts/", {"text": "so good", "book_search": "emma", "book": ""})
+    client.post("/posts/", {"text": "so good", "book_search": "emma", "shown_search": "emma", "book": ""})
     assert Post.objects.get().book_id is None
 
 
 def test_an_empty_search_posts(client: Client) -> None:
-    """The button "Find" comes first in the form, so it is pressed by Enter in any field."""
     client.post("/posts/", {"text": "so good", "book_search": "  ", "find": "1"})
+    assert not Post.objects.exists()
+    client.post("/posts/", {"text": "so good", "book_search": "  "})
     assert Post.objects.get().text == "so good"
 
 
 def test_a_refused_post_keeps_the_chosen_book(client: Client) -> None:
     book = make_book("Emma")
     rebuild()
-    refused = client.post("/posts/", {"text": "", "book_search": "emma", "book": book.pk})
+    refused = client.post("/posts/", {"text": "", "book_search": "emma", "shown_search": "emma", "book": book.pk})
     assert refused.status_code == 400
-    assert f'name="book" value="{book.pk}"' in refused.content.decode()
+    assert f'name="book" value="{book.pk}" checked' in refused.content.decode()
 
 
 def test_suggestions_of_books_are_a_part_of_the_form(client: Client) -> None:

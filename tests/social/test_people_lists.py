@@ -267,13 +267,14 @@ def test_suggestions_equal_plain_python(world: list[int]) -> None:
             assert suggestions.suggest_readers(viewer) == found
 
 
-def test_newcomers_get_the_most_active_readers_as_suggestions(world: list[int]) -> None:
+def test_newcomers_get_the_latest_authors_as_suggestions(world: list[int]) -> None:
     newcomer = User.objects.create(username="newcomer").pk
+    Post.objects.bulk_create(Post(user_id=pk, text="Hello.") for pk in world[3:18:2])
     drain_all()
-    most = LoginStats.objects.filter(user__is_active=True).values_list("login_times", "user_id")
-    best = sorted(most, key=lambda row: (row[0], str(row[1])), reverse=True)[: suggestions.MAX_SUGGESTIONS]
+    posts = Post.objects.public().filter(parent_id=None).exclude(kind="rating").order_by("-pk")
+    authors = posts.values_list("user_id", flat=True)[: suggestions.MAX_CANDIDATES]
     found = suggestions.suggest_readers(newcomer)
-    assert [each.person.id for each in found] == [pk for _, pk in best]
+    assert [each.person.id for each in found] == list(dict.fromkeys(authors))[: suggestions.MAX_SUGGESTIONS]
     assert {each.count for each in found} == {0}
     with sql_only():
         assert suggestions.suggest_readers(newcomer) == found

@@ -23,7 +23,10 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def cast() -> dict[str, User]:
     """Alice follows Bob and Carol, both follow Dora, and Carol follows Bob."""
-    made = {name: User.objects.create(username=name) for name in ("Alice", "Bob", "Carol", "Dora", "Eve O'Neil-Ray")}
+    made = {
+        name: User.objects.create(username=name, shows_logins=True)
+        for name in ("Alice", "Bob", "Carol", "Dora", "Eve O'Neil-Ray")
+    }
     for one, other in (("Alice", "Bob"), ("Alice", "Carol"), ("Bob", "Dora"), ("Carol", "Dora"), ("Carol", "Bob")):
         people.follow(made[one].pk, made[other].pk)
     create_post(made["Dora"].pk, "What a book!")
@@ -55,7 +58,7 @@ def test_pages_about_readers_show_their_content(client: Client, cast: dict[str, 
     assert [each["text"] for each in found["results"]] == ["What a book!"]
     assert found["user"] == {
         "id": cast["Dora"].pk, "name": "Dora", "posts": 1, "followers": 2, "following": 0, "is_me": False,
-        "is_following": False, "follows_me": False, "is_muted": False, "is_blocked": False,
+        "is_following": False, "follows_me": False, "is_muted": False, "is_blocked": False, "is_private": False,
         "followed_by": {"count": 2, "is_more": False, "names": ["Bob", "Carol"]},
         "both_follow": {"count": 0, "is_more": False, "names": []},
     }  # fmt: skip

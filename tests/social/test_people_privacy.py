@@ -45,7 +45,7 @@ class Town:
 
     def __init__(self) -> None:
         self.blocker, self.blocked, self.carol = (
-            User.objects.create(username=name) for name in ("Xanthippe", "Berengar", "Carol")
+            User.objects.create(username=name, shows_logins=True) for name in ("Xanthippe", "Berengar", "Carol")
         )
         self.book = Book.objects.create(title="A book", popularity=1, rating="4.0")
         everybody = (self.blocker, self.blocked, self.carol)

@@ -71,7 +71,7 @@ def test_pages_show_the_timelines(reader: Client, path: str) -> None:
 def test_the_json_consists_of_the_records(reader: Client, path: str) -> None:
     first = found(reader, path)
     assert first.keys() == {"results", "next", "newest"}
-    record = {"id", "user", "time", "edited", "text", "note", "book", "reply_to", "mentions"}
+    record = {"id", "user", "time", "edited", "text", "note", "book", "reply_to", "mentions", "is_private"}
     assert first["results"][0].keys() == record | {"kind", "stars", "likes", "is_liked", "replies"}
     second = found(reader, first["next"])
     assert second["next"] is None

@@ -12,8 +12,11 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 def make_people(counts: Iterable[int], **fields: bool) -> list[User]:
-    """Create one user per login count (0: never logged in); each last login is a minute after the previous user's."""
-    counts = list(counts)
+    """Create one user per login count (0: never logged in); each last login is a minute after the previous user's.
+
+    They show their logins to everyone.
+    """
+    counts, fields = list(counts), {"shows_logins": True, **fields}
     start = User.objects.count()
     people = User.objects.bulk_create(User(username=f"reader {start + n}", **fields) for n in range(len(counts)))
     LoginStats.objects.bulk_create(
