@@ -5,10 +5,12 @@ from datetime import date
 import pytest
 
 from accounts.models import User
+from catalog.lists.models import ListedBook, ReadingList
 from catalog.models import Book
 from catalog.shelves.models import EarlierReading, ReadingGoal, ReadingProgress, Shelf, ShelfEntry
 from catalog.shelves.selectors import count_readers
 from demo.books import load_demo_books
+from demo.lists import LISTS, load_demo_lists
 from demo.logins import ROLES_BY_LOGIN
 from demo.people import load_demo_people
 from demo.shelves import BOOKS_BY_SHELF, GOAL_BOOKS, PAST_YEARS, load_demo_shelves
@@ -38,3 +40,6 @@ def test_demo_logins_get_half_a_year_of_shelves_once() -> None:
     assert count_readers(popular.pk).ratings > 1
     mine.first().delete()
     assert load_demo_shelves(TODAY) == 0
+    assert load_demo_lists(TODAY) == ListedBook.objects.count() > 100
+    assert ReadingList.objects.filter(user__in=logins).count() == len(LISTS) * len(logins)
+    assert load_demo_lists(TODAY) == 0
