@@ -6,8 +6,9 @@ Each docstring gives the type of the key, its content, its lifetime ("Life") and
 
 
 def login(user_id: int | str) -> str:
-    """Hash: id, name, name_key (folded), login_times, last_login_time (ISO 8601, UTC; empty: never), user_type,
-    is_active, is_private and shows_logins ("1", "0") of a user. Life: as the user. Owner: UserMirror.
+    """Hash: id, name, name_key (folded), avatar (the name of the picture), login_times, last_login_time (ISO 8601, UTC;
+    empty: never), user_type, is_active, is_private and shows_logins ("1", "0") of a user. Life: as the user.
+    Owner: UserMirror.
     """
     return f"login:{user_id}"
 

@@ -128,6 +128,8 @@ class User(AbstractUser):
         db_default=False,
         help_text=_("Everyone sees the reader on the leaderboard and among the recent logins."),
     )
+    # The name of the picture's files (social.profiles.pictures); "": the page draws the initial.
+    avatar = models.CharField(_("picture"), max_length=40, blank=True, default="", db_default="", editable=False)
     # Without choices: the tables of zones change, and a migration for each change would help nobody.
     time_zone = models.CharField(_("time zone"), max_length=60, blank=True, default="", db_default="")
     # The language that the user chose last, for emails that other requests and workers send.

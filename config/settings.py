@@ -190,6 +190,9 @@ STORAGES = {
     },
 }
 WHITENOISE_USE_FINDERS = DEBUG
+# Pictures of readers. Several web servers need a common storage (docs/operations.md).
+MEDIA_ROOT = env.str("MEDIA_ROOT", default=str(VAR_DIR / "media"))
+MEDIA_URL = "/media/"
 
 # --- safety ---------------------------------------------------------------------------------
 CONTENT_SECURITY_POLICY = {

@@ -18,6 +18,11 @@ def replies(post_id: int | str) -> str:
     return f"replies:{{{post_id}}}"
 
 
+def profile(user_id: int | str) -> str:
+    """String (JSON): a reader's text, links and favourite books. Life: as its row. Owner: ProfileMirror."""
+    return f"profile:{user_id}"
+
+
 def following(user_id: int | str) -> str:
     """Set: ids of the users that a user follows. Life: as the follows. Owner: FollowMirror."""
     return f"uid:{{{user_id}}}:following"

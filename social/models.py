@@ -230,6 +230,45 @@ class FollowRequest(models.Model):
         return f"{self.follower_id} → {self.followee_id}?"
 
 
+class ReaderProfile(models.Model):
+    """What a reader tells about themselves. The picture is a column of the user, because posts show it."""
+
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("reader"),
+        on_delete=models.CASCADE,
+        primary_key=True,
+        related_name="+",
+    )
+    bio = models.TextField(_("about the reader"), blank=True, default="")
+    links = models.JSONField(_("links"), blank=True, default=list)
+
+    class Meta:
+        verbose_name = _("profile")
+        verbose_name_plural = _("profiles")
+
+    def __str__(self) -> str:
+        return str(self.user_id)
+
+
+class FavouriteBook(models.Model):
+    """One of the four favourite books of a reader."""
+
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, verbose_name=_("reader"), on_delete=models.CASCADE, related_name="+", db_index=False
+    )
+    book = models.ForeignKey(Book, verbose_name=_("book"), on_delete=models.CASCADE, related_name="+")
+    place = models.PositiveIntegerField(_("position"))
+
+    class Meta:
+        verbose_name = _("favourite book")
+        verbose_name_plural = _("favourite books")
+        constraints = [models.UniqueConstraint(fields=["user", "book"], name="social_favourite_once")]
+
+    def __str__(self) -> str:
+        return f"{self.user_id}: {self.book_id}"
+
+
 class Block(models.Model):
     """A reader has blocked another; neither sees the other."""
 

@@ -2,9 +2,22 @@
 
 from django.db import transaction
 
-from accounts.personal import make_part, register
+from accounts.personal import Part, make_part, register
 from common.database import SLICE_SIZE, repeat_after_conflict
-from social.models import Block, Follow, FollowRequest, Like, Mention, Mute, Post, PostVersion, Pulled
+from social.models import (
+    Block,
+    FavouriteBook,
+    Follow,
+    FollowRequest,
+    Like,
+    Mention,
+    Mute,
+    Post,
+    PostVersion,
+    Pulled,
+    ReaderProfile,
+)
+from social.profiles.services import erase_picture, read_picture
 
 
 def register_parts() -> None:
@@ -34,6 +47,9 @@ def register_parts() -> None:
     register(make_part("followers", Follow, "followee", ["follower__username", "created_at"]))
     register(make_part("follow_requests", FollowRequest, "follower", ["followee__username", "created_at"]))
     register(make_part("requested_by", FollowRequest, "followee", ["follower__username", "created_at"]))
+    register(make_part("profile", ReaderProfile, "user", ["bio", "links"]))
+    register(make_part("favourite_books", FavouriteBook, "user", ["book_id", "book__title"]))
+    register(Part("picture", read_picture, erase_picture))
     register(make_part("blocks", Block, "blocker", ["blocked__username", "created_at"]))
     register(make_part("blocked_by", Block, "blocked", reason=other))
     register(make_part("mutes", Mute, "user", ["muted__username", "created_at"]))

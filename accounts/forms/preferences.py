@@ -14,6 +14,7 @@ class PreferencesForm(forms.Form):
         label=_("Time zone"),
         required=False,
         choices=list_choices,
+        widget=forms.Select(attrs={"class": "input"}),
         help_text=_("Pages show times in this zone. The day on which you finish a book is a day there."),
     )
 
@@ -22,6 +23,7 @@ class PreferencesForm(forms.Form):
         required=False,
         coerce=bool,
         empty_value="",
+        widget=forms.Select(attrs={"class": "input"}),
         choices=[("", _("Only I see them")), ("yes", _("Everyone sees them"))],
         help_text=_("The leaderboard and the list of recent logins show only readers who agree."),
     )

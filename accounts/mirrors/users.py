@@ -24,6 +24,7 @@ class UserRow(NamedTuple):
     id: int
     name: str
     name_key: str
+    avatar: str
     user_type: str
     is_active: bool
     is_private: bool
@@ -74,9 +75,9 @@ class UserMirror(Mirror):
     key = keys.login("{pk}")
     strict = True
     record_kind = "hash"
-    version = 2  # with privacy
+    version = 3  # with privacy and the picture
     watches = (
-        Watch(User, only=("username", "name_key", "user_type", "is_active", "is_private", "shows_logins")),
+        Watch(User, only=("username", "name_key", "avatar", "user_type", "is_active", "is_private", "shows_logins")),
         Watch(LoginStats, "user_id"),
     )
     indexes = (
@@ -99,7 +100,7 @@ class UserMirror(Mirror):
     def load(self, pks: Sequence[str]) -> Mapping[str, UserRow]:
         found = User._base_manager.using(setting("DATABASE")).filter(pk__in=parse_ids(pks))
         rows = found.values_list(
-            "pk", "username", "name_key", "user_type", "is_active", "is_private", "shows_logins",
+            "pk", "username", "name_key", "avatar", "user_type", "is_active", "is_private", "shows_logins",
             "login_stats__login_times", "login_stats__last_login_time",
         )  # fmt: skip
         return {str(row.id): row for row in map(UserRow._make, rows)}
@@ -109,6 +110,7 @@ class UserMirror(Mirror):
             "id": str(row.id),
             "name": row.name,
             "name_key": row.name_key,
+            "avatar": row.avatar,
             "user_type": row.user_type,
             "is_active": "1" if row.is_active else "0",
             "is_private": "1" if row.is_private else "0",

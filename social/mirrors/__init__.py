@@ -1,3 +1,3 @@
 """Mirrors of posts, timelines and relations between readers. Each module declares one kind of structure."""
 
-from social.mirrors import edges, notifications, posts, readers, windows  # noqa: F401
+from social.mirrors import edges, notifications, posts, profiles, readers, windows  # noqa: F401

@@ -54,7 +54,7 @@ class PostMirror(Mirror[PostRecord]):
     """The records of posts, each author's posts and each post's replies, without hidden posts and inactive authors."""
 
     name = "post"
-    version = 3
+    version = 4
     model = Post
     key = keys.post("{pk}")
     strict = True
@@ -66,7 +66,7 @@ class PostMirror(Mirror[PostRecord]):
     watches = (
         Watch(Post),
         Watch(Mention, "post_id"),
-        Watch(User, via=find_posts_by_users, only=("username", "is_active", "is_private"), inserts=False),
+        Watch(User, via=find_posts_by_users, only=("username", "avatar", "is_active", "is_private"), inserts=False),
         Watch(Book, via=find_posts_about_books, only=("title",), inserts=False),
     )
 

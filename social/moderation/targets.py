@@ -14,6 +14,7 @@ from common.ids import parse_id
 from common.paths import make_path
 from mirror.conf import setting
 from social.content.tokens import fold_hashtag
+from social.mirrors.profiles import ProfileMirror
 from social.models import Post
 from social.moderation.models import Kind
 from social.relations.profiles import get_profile
@@ -70,7 +71,9 @@ def _find_reader(pk: int | None, viewer: int | None) -> Target | None:
     profile = (get_profile(pk, viewer) or get_profile(pk, None)) if pk else None
     if profile is None:
         return None
-    return Target(Kind.READER, str(profile.id), profile.name, profile.name, profile.id, profile.url)
+    record = None if profile.is_locked else ProfileMirror.get(profile.id)
+    text = "\n".join([profile.name, record["bio"], *record["links"]]) if record else profile.name
+    return Target(Kind.READER, str(profile.id), profile.name, text, profile.id, profile.url)
 
 
 def _find_hashtag(written: str) -> Target | None:

@@ -14,7 +14,7 @@ from social.models import Mention, Post
 
 
 class PostRecord(RawRecord):
-    """The record of a post: id, user (id, name), is_private, time, edited, kind, text, note, book (id, title),
+    """The record of a post: id, user (id, name, avatar), is_private, time, edited, kind, text, note, book (id, title),
     reply_to, mentions.
 
     likes, replies: their numbers. is_liked: whether the viewer likes it. stars: of a review or rating, in halves, if
@@ -63,6 +63,7 @@ class PostRow(NamedTuple):
     edited_at: datetime | None
     user_id: int
     user_name: str
+    user_avatar: str
     is_private: bool
     book_id: int | None
     book_title: str | None
@@ -74,7 +75,8 @@ class PostRow(NamedTuple):
 
 
 POST_COLUMNS = (
-    "pk", "kind", "text", "note", "created_at", "edited_at", "user_id", "user__username", "user__is_private",
+    "pk", "kind", "text", "note", "created_at", "edited_at",
+    "user_id", "user__username", "user__avatar", "user__is_private",
     "book_id", "book__title", "parent_id", "parent_author_id", "ancestors", "is_quiet",
 )  # fmt: skip
 
@@ -110,7 +112,7 @@ def build_record(row: PostRow) -> Record:
         reply_to = {"id": row.parent_id, "user": row.parent_author_id, "above": above}
     record: Record = {
         "id": row.id,
-        "user": {"id": row.user_id, "name": row.user_name},
+        "user": {"id": row.user_id, "name": row.user_name, "avatar": row.user_avatar},
         "is_private": row.is_private,
         "time": _write_time(row.created_at),
         "edited": row.edited_at and _write_time(row.edited_at),

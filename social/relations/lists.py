@@ -28,6 +28,7 @@ class ListedReader(NamedTuple):
     since: datetime
     id: int
     name: str
+    avatar: str
     is_following: bool  # the viewer follows this reader
     follows_me: bool
 
@@ -130,5 +131,14 @@ class _ReaderList:
                 back=Exists(follows.filter(follower_id=them, followee_id=me)),
                 shown=Case(When(shown, then=True), default=False),
             )
-            .values_list("pk", "created_at", f"{self.who}_id", f"{self.who}__username", "forth", "back", "shown")
+            .values_list(
+                "pk",
+                "created_at",
+                f"{self.who}_id",
+                f"{self.who}__username",
+                f"{self.who}__avatar",
+                "forth",
+                "back",
+                "shown",
+            )
         )

@@ -22,7 +22,7 @@ from social.models import Block, Follow, FollowRequest, Mute
 from social.relations.approval import find_approved
 from social.relations.blocks import find_blocked_and_muted
 
-USER_FIELDS: Final = ("name", "is_active")  # of the user mirror's record
+USER_FIELDS: Final = ("name", "is_active", "avatar")  # of the user mirror's record
 
 
 class Person(NamedTuple):
@@ -30,6 +30,7 @@ class Person(NamedTuple):
 
     id: int
     name: str
+    avatar: str = ""
 
     @property
     def url(self) -> str:
@@ -57,6 +58,7 @@ class Profile:
     is_muted: bool = False
     is_blocked: bool = False
     is_private: bool = False
+    avatar: str = ""  # the name of the picture
     is_locked: bool = False  # private, and the viewer is not approved: only the name is filled in
     is_requested: bool = False  # the viewer has requested to follow
 
@@ -123,6 +125,7 @@ def get_profile(user_id: int, viewer: int | None = None) -> Profile | None:
     profile = Profile(user_id, user.value["name"], viewer, is_blocked=state.is_blocked, is_muted=state.is_muted)
     if state.is_blocked:
         return profile
+    profile = replace(profile, avatar=user.value["avatar"])
     if user.value["is_private"] == "1":
         profile = replace(profile, is_private=True, follows_me=found.follows_me)
         if not find_approved(viewer, [user_id]):
@@ -208,7 +211,9 @@ def parse_people(ids: Sequence[int], replies: Sequence[Any]) -> list[Person]:
     *records, shunned = replies
     found = zip(ids, records, shunned, strict=True)
     return [
-        Person(pk, name.decode()) for pk, (name, is_active), is_shunned in found if is_active == b"1" and not is_shunned
+        Person(pk, name.decode(), (avatar or b"").decode())
+        for pk, (name, is_active, avatar), is_shunned in found
+        if is_active == b"1" and not is_shunned
     ]
 
 
@@ -221,7 +226,7 @@ def find_people(viewer: int, ids: Sequence[int]) -> list[Person]:
         records = reads(users.UserMirror.get_many, ids)
         shunned = reads(find_blocked_and_muted, viewer, ids)
     return [
-        Person(pk, user["name"])
+        Person(pk, user["name"], user["avatar"])
         for pk, user in records.value.items()
         if user["is_active"] == "1" and pk not in shunned.value
     ]

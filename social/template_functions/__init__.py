@@ -3,9 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from social.template_functions import book_lists, book_posts, book_reviews, posts
+from social.template_functions import book_lists, book_posts, book_reviews, people, posts
 
 FUNCTIONS: Final[Mapping[str, Any]] = {
+    "avatar": people.avatar,
     "bare_post": posts.bare_post,
     "composer_about": posts.composer_about,
     "former_text": posts.former_text,
@@ -14,6 +15,7 @@ FUNCTIONS: Final[Mapping[str, Any]] = {
     "post_card": posts.post_card,
     "post_cards": posts.post_cards,
     "post_key": posts.post_key,
+    "post_text": people.post_text,
     "posts_about_book": book_posts.posts_about_book,
     "posts_about_books_by": book_posts.posts_about_books_by,
     "reviews_of_book": book_reviews.reviews_of_book,

@@ -25,6 +25,7 @@ from social.content.html import to_html
 from social.models import Post, new_key
 from social.queries.records import PostRecord
 from social.reviews.markdown import render_markdown
+from social.template_functions.people import avatar
 
 MAX_BYTES: Final = 8_000_000  # of remembered cards, and of remembered forms; each takes about 2 kB
 # Stands for the address of the page with a button. Readers do not know it, so no name contains it.
@@ -119,6 +120,7 @@ def get_card(raw: bytes, stars: int | None = None, review: bytes = b"") -> Card:
         "whole": whole and render_markdown(whole["text"], tuple(post["mentions"])),
         "language": whole and whole["language"],
         "time": datetime.fromisoformat(post["time"]),
+        "avatar": avatar(post["user"]["id"], post["user"]["name"], post["user"]["avatar"]),
         "author_url": make_public_path(post["user"]["name"]),
         "cover": covers.draw_cover(book["id"], book["title"], "") if book else "",
     }

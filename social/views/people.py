@@ -13,12 +13,14 @@ from django.urls import get_resolver, reverse
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_safe
 
+import mirror
 from accounts.selectors import find_user_by_former_name
 from catalog.search.selectors import search
 from common.paths import make_path
 from common.public_pages import public_page
 from common.text import fold
 from common.web import get_user_id, get_viewer_id, is_partial, json_response, personal_page, redirect_to, wants_json
+from social.profiles.selectors import read_about
 from social.relations import lists as people_lists
 from social.relations.common import CommonReaders, find_common_follows
 from social.relations.lists import ListedReader, PeoplePage
@@ -42,15 +44,22 @@ def person(request: HttpRequest, name: str) -> HttpResponse:
         return respond(
             request, "social/person.html", {"person": found}, {"user": _user_json(found), **_page_json([], None)}
         )
-    page = get_posts_by(found.id, get_viewer_id(request), parse_cursor(request.GET.get("after")))
+    with mirror.together() as reads:
+        posts = reads(get_posts_by, found.id, get_viewer_id(request), parse_cursor(request.GET.get("after")))
+        about = reads(read_about, found)
+    page = posts.value
     if request.GET.get("after") and is_partial(request):
         return respond(request, "social/_posts.html", {"page": page, "older": found.url}, {})
     common = find_common_follows(found)
-    user = _user_json(found) | {
-        "followed_by": _common_json(common.followed_by),
-        "both_follow": _common_json(common.both_follow),
-    }
-    context = {"person": found, "common": common, "page": page}
+    user = (
+        _user_json(found)
+        | about.value.json
+        | {
+            "followed_by": _common_json(common.followed_by),
+            "both_follow": _common_json(common.both_follow),
+        }
+    )
+    context = {"person": found, "common": common, "page": page, "about": about.value}
     return respond(request, "social/person.html", context, {"user": user, **build_page_json(page, found.url)})
 
 
@@ -185,7 +194,7 @@ def _user_json(found: Profile) -> dict[str, Any]:
     return {
         name: getattr(found, name)
         for name in (
-            "id", "name", "is_private", "posts", "followers", "following",
+            "id", "name", "avatar", "is_private", "posts", "followers", "following",
             "is_me", "is_following", "follows_me", "is_muted", "is_blocked",
         )
     }  # fmt: skip

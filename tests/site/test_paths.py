@@ -33,7 +33,7 @@ FILES_WITH_PATHS: Final = {
     "config/defaults/shop.py": "the default of a setting",
     "config/defaults/web.py": "the path of uploads, which the web server compares before Django does",
     "config/environment.py": "the file with the environment of production",
-    "config/settings.py": "STATIC_URL",
+    "config/settings.py": "STATIC_URL and MEDIA_URL",
 }
 PREFIX: Final = "/bookshop/"
 

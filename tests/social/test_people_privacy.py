@@ -90,6 +90,7 @@ class Town:
             "hashtag": [TAG],
             "shelf": ["read"],
             "year": [2026],
+            "file": [f"{'0' * 24}-96.webp"],
             "pk": [self.book.pk] if of_books else [owned[self.other(viewer).pk], owned[self.carol.pk]],
         }
         assert names <= found.keys(), f"{pattern} takes what this test does not know"

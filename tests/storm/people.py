@@ -29,8 +29,8 @@ TOO_LONG, TOO_MANY = 5000, 1000  # characters, copies
 TAGS = ("storm-one", "storm-two", "storm-three")
 SHELVES = ("want-to-read", "reading", "read", "did-not-finish")
 PAGES = (
-    "/", "/shop/sale/", "/global/", "/home/", "/accounts/leaderboard/", "/books/?q=", "/shelves/read/", "/loginlog/", "/lists/",
-    "/shop/orders/", "/shop/cart/", "/people/", "/mentions/", "/accounts/",
+    "/", "/shop/sale/", "/global/", "/home/", "/accounts/leaderboard/", "/books/?q=", "/shelves/read/", "/loginlog/",
+    "/lists/", "/shop/orders/", "/shop/cart/", "/people/", "/mentions/", "/accounts/",
 )  # fmt: skip
 WORDS = ("ruby", "river", "garden", "night", "erlang", "the", "letters")
 BOOKS = range(1, 41)  # people rate odd books and shelve even ones

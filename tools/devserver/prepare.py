@@ -32,6 +32,7 @@ def prepare_site(*, demo: bool) -> None:
 def _load_demo(folder: str) -> None:
     # Imported late, because models exist only after ``django.setup``.
     from demo.community.conversation import load_demo_conversation
+    from demo.community.profiles import load_demo_profiles
     from demo.community.reviews import load_demo_reviews
     from demo.lists import load_demo_lists
     from demo.people import load_demo_logins, load_demo_people
@@ -49,6 +50,7 @@ def _load_demo(folder: str) -> None:
     # Posts and orders are about the books, and by the people.
     _load_once("posts", load_demo_posts)
     _load_once("conversation", load_demo_conversation)
+    _load_once("profiles", load_demo_profiles)
     _load_shop_once(folder)
     _refresh_shop()
 

@@ -15,7 +15,7 @@ def copy_languages(apps: Any, editor: Any) -> None:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("accounts", "0026_language"), ("notifications", "0001_initial")]
+    dependencies = [("accounts", "0027_language"), ("notifications", "0001_initial")]
 
     operations = [
         migrations.RunPython(copy_languages, migrations.RunPython.noop),

@@ -10,7 +10,7 @@ from accounts.admin_tools import is_guarded_from
 from accounts.deletion import cancel_deletion, request_deletion
 from accounts.models import User
 from accounts.suspension import AccountInactive, lift_suspension, suspend_user
-from accounts.users.language import get_email_language
+from accounts.users import get_email_language
 from catalog.models import Tag
 from common import clock
 from common.database import repeat_after_conflict

@@ -189,6 +189,7 @@ class MatrixWorld:
             "reviews pk": (2,),
             "social name": (self.owner.username,),
             "social hashtag": (self.tag,),
+            "social:picture file": (f"{'0' * 24}-96.webp",),
             "accounts uidb64": (uid,),
             "accounts:resume key": ("nothing",),
             "accounts:password_reset_confirm token": (token,),

@@ -35,6 +35,7 @@ class _Visit:
             "key": "x",
             "name": "reader0",
             "hashtag": "ruby",
+            "file": f"{'0' * 24}-96.webp",
             "pk": "1",
             "shelf": "read",
             "year": "2026",

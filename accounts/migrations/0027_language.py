@@ -4,7 +4,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('accounts', '0025_shows_logins'),
+        ('accounts', '0026_avatars'),
     ]
 
     operations = [

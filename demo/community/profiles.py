@@ -1,0 +1,79 @@
+"""Profiles of the demo's readers: texts, links, favourite books, a few pictures, and a private account."""
+
+from io import BytesIO
+from random import Random
+from typing import Final
+
+from PIL import Image, ImageOps
+
+from accounts.models import User
+from catalog.shelves.models import Shelf, ShelfEntry
+from demo.logins import ROLES_BY_LOGIN
+from demo.people import READER_NAMES
+from social.models import ReaderProfile
+from social.profiles import services
+from social.services.people import follow, set_private
+
+SEED: Final = "diptych profiles"
+PRIVATE_NAME: Final = "Noor Haddad"
+REQUESTS: Final = 4  # of readers and the demo's shopper, to follow the private account
+PICTURED: Final = 6  # readers with a picture
+COLOURS: Final = (("#16324f", "#f2d0a4"), ("#2d4739", "#f6e7cb"), ("#5b2333", "#f7f4f3"), ("#3d348b", "#f7b801"))
+BIOS: Final = (
+    "Mostly translated fiction, some poetry, and every book about bridges I can find.",
+    "I read on trains. Give me long sentences and short chapters.",
+    "Bookseller by day. I rate generously and regret nothing.",
+    "Slow reader, quick opinions. My marginalia are at https://notes.example/.",
+    "Crime novels in winter, travel writing in summer, cookbooks all year.",
+    "Reading my way through the prizes of 1970. Ask me in ten years.",
+)
+
+
+def load_demo_profiles() -> int:
+    """Add profiles to the readers without one. Return their number."""
+    random = Random(SEED)
+    names = (*READER_NAMES, *ROLES_BY_LOGIN)
+    readers = list(User.objects.filter(username__in=names, is_active=True).order_by("pk"))
+    done = set(ReaderProfile.objects.filter(user__in=readers).values_list("user_id", flat=True))
+    added = 0
+    for number, reader in enumerate(readers):
+        bio, place = random.choice(BIOS), random.random()
+        if reader.pk in done or number % 3 == 2:
+            continue
+        links = [f"https://reader{number}.example/"] if place < 0.4 else []
+        services.set_texts(reader.pk, bio, links)
+        _choose_favourites(reader.pk)
+        if number < PICTURED:
+            services.set_picture(reader.pk, _paint_picture(random))
+        added += 1
+    _make_private(random, readers)
+    return added
+
+
+def _choose_favourites(user_id: int) -> None:
+    """Choose the best rated books that the reader has read."""
+    read = ShelfEntry.objects.filter(user_id=user_id, shelf=Shelf.READ).exclude(stars=None)
+    for book in read.order_by("-stars", "pk").values_list("book_id", flat=True)[: services.MAX_FAVOURITES]:
+        services.add_favourite(user_id, book)
+
+
+def _paint_picture(random: Random) -> bytes:
+    """Return a fractal in two colours as a picture, so that the demo ships no photographs."""
+    x, y, width = random.uniform(-1.4, -0.6), random.uniform(-0.35, 0.35), random.uniform(0.3, 0.7)
+    grey = Image.effect_mandelbrot((480, 480), (x, y, x + width, y + width), 90)
+    dark, light = random.choice(COLOURS)
+    made = BytesIO()
+    ImageOps.colorize(grey, dark, light).save(made, "PNG")
+    return made.getvalue()
+
+
+def _make_private(random: Random, readers: list[User]) -> None:
+    """Make one account private, and let others ask to follow it."""
+    owner = next((reader for reader in readers if reader.username == PRIVATE_NAME), None)
+    if owner is None:
+        return
+    set_private(owner.pk, is_private=True)
+    others = [reader for reader in readers if reader != owner]
+    shoppers = [reader for reader in others if reader.username in ROLES_BY_LOGIN]
+    for reader in [*random.sample(others, min(len(others), REQUESTS)), *shoppers]:
+        follow(reader.pk, owner.pk)

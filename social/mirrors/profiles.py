@@ -1,0 +1,64 @@
+"""The mirror of what readers tell about themselves."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from django.utils.translation import gettext_lazy as _
+
+import mirror
+from catalog.models import Book
+from common.ids import parse_ids
+from mirror import Mirror, Record, Watch
+from mirror.conf import setting
+from social import keys
+from social.models import FavouriteBook, ReaderProfile
+
+
+class ProfileRow(NamedTuple):
+    """The values of a profile in SQL. favourites: books as pairs of id and title."""
+
+    bio: str
+    links: list[str]
+    favourites: list[tuple[int, str]]
+
+
+def _favourites() -> Any:
+    return FavouriteBook._base_manager.using(setting("DATABASE"))
+
+
+def find_readers_of_favourites(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+    """Return the next ids of readers with one of these books among their favourites."""
+    found = _favourites().filter(book_id__in=parse_ids(values))
+    if after is not None:
+        found = found.filter(user_id__gt=after)
+    return [str(pk) for pk in found.order_by("user_id").values_list("user_id", flat=True).distinct()[:limit]]
+
+
+@mirror.register
+class ProfileMirror(Mirror):
+    """What a reader tells about themselves. The picture is in the records of the user and of the posts."""
+
+    name = "profile"
+    label = _("profiles")
+    model = ReaderProfile
+    key = keys.profile("{pk}")
+    watches = (
+        Watch(ReaderProfile),
+        Watch(FavouriteBook, "user_id"),
+        Watch(Book, via=find_readers_of_favourites, only=("title",), inserts=False),
+    )
+
+    def load(self, pks: Sequence[str]) -> Mapping[str, ProfileRow]:
+        ids = parse_ids(pks)
+        books: dict[int, list[tuple[int, str]]] = defaultdict(list)
+        columns = ("user_id", "book_id", "book__title")
+        for user, book, title in _favourites().filter(user_id__in=ids).order_by("place").values_list(*columns):
+            books[user].append((book, title))
+        rows = ReaderProfile._base_manager.using(setting("DATABASE")).filter(pk__in=ids)
+        found = rows.values_list("pk", "bio", "links")
+        return {str(pk): ProfileRow(bio, links, books[pk]) for pk, bio, links in found}
+
+    def record(self, row: Any) -> Record:
+        favourites = [{"id": pk, "title": title} for pk, title in row.favourites]
+        return {"bio": row.bio, "links": list(row.links), "favourites": favourites}

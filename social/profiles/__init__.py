@@ -1,0 +1,1 @@
+"""What readers tell about themselves: a picture, a text, links and favourite books."""

@@ -1,0 +1,40 @@
+"""Pictures of readers, and the parts of profiles."""
+
+from typing import Final
+
+import regex
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from catalog.books import covers
+from common.paths import make_path
+from common.rendered import remember_rendered
+from social.content.html import to_html
+from social.profiles.pictures import SIZES
+
+MAX_BYTES: Final = 2_000_000  # of remembered pictures; each takes about 300 bytes
+SHOWN_SIZES: Final = (40, 128)  # pixels, in small and large
+# No request to another site, and none for readers without a picture. The alternative text is empty, because the name
+# stands beside the picture.
+_FILE: Final = '<img class="avatar" src="{}" width="{}" height="{}" alt="" loading="lazy" decoding="async">'
+_DRAWN: Final = (
+    '<svg class="avatar cloth-{}" width="{}" height="{}" viewBox="0 0 40 40" aria-hidden="true" focusable="false">'
+    '<circle class="cloth" cx="20" cy="20" r="20"/><text x="20" y="27" font-size="20" text-anchor="middle">{}</text>'
+    "</svg>"
+)
+
+
+@remember_rendered(MAX_BYTES)
+def avatar(user_id: int, name: str, picture: str, is_large: bool = False) -> SafeString:
+    """Return a reader's picture, or a drawn one with the initial and a colour of the reader's own."""
+    size = SHOWN_SIZES[is_large]
+    if picture:
+        return format_html(_FILE, make_path("social:picture", f"{picture}-{SIZES[is_large]}.webp"), size, size)
+    # A letter with all its marks
+    initial = regex.match(r"\X", name)
+    return format_html(_DRAWN, user_id % covers.CLOTH_COUNT, size, size, initial[0].upper() if initial else "")
+
+
+def post_text(text: str) -> SafeString:
+    """Return a text with links as in posts. It mentions no one."""
+    return to_html(text)
