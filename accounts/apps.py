@@ -13,6 +13,7 @@ class AccountsConfig(AppConfig):
         from accounts.lockout import backend  # noqa: F401
         from accounts.personal import parts
         from accounts.sessions import receivers as session_receivers  # noqa: F401
+        from accounts.users import language  # noqa: F401
         from accounts.users import receivers as signals  # noqa: F401
 
         parts.register_parts()

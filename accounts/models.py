@@ -132,6 +132,8 @@ class User(AbstractUser):
     avatar = models.CharField(_("picture"), max_length=40, blank=True, default="", db_default="", editable=False)
     # Without choices: the tables of zones change, and a migration for each change would help nobody.
     time_zone = models.CharField(_("time zone"), max_length=60, blank=True, default="", db_default="")
+    # The language that the user chose last, for emails that other requests and workers send.
+    language = models.CharField(_("language"), max_length=10, blank=True, default="", db_default="", editable=False)
     # Part of the hash of every session: a new secret ends all sessions of the user.
     session_secret = models.CharField(_("session secret"), max_length=32, default=new_secret, editable=False)
     last_login = None  # LoginStats stores it, because a login must not change the user's row

@@ -161,7 +161,18 @@ class BookAdmin(TagActionAdmin):
     search_fields = ["title", "original_title", "isbn", "authors__name"]
     autocomplete_fields = ["authors"]
     readonly_fields = ["goodreads_id", "product_page"]
-    fields = ["title", "original_title", "authors", "year", "language", "isbn", "popularity", "rating", "goodreads_id"]
+    fields = [
+        "title",
+        "original_title",
+        "authors",
+        "year",
+        "language",
+        "isbn",
+        "pages",
+        "popularity",
+        "rating",
+        "goodreads_id",
+    ]
     actions = ["add_tag", "remove_tag"]
     ordering = ["-popularity", "pk"]
 

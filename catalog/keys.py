@@ -134,9 +134,23 @@ def shelf_of(user_id: int | str, shelf: str) -> str:
     return f"shelf:{shelf}:{{{user_id}}}"
 
 
+def earlier_reading(reading_id: int | str) -> str:
+    """String (JSON): reader and end of an earlier finished reading. Life: as the reading.
+    Owner: EarlierReadingMirror.
+    """
+    return f"reading:{reading_id}"
+
+
+def readings_of(user_id: int | str) -> str:
+    """Sorted set: ids of a reader's earlier finished readings by their last day. Life: while there is one.
+    Owner: EarlierReadingMirror.
+    """
+    return f"uid:{{{user_id}}}:readings"
+
+
 def readers_of(book_id: int | str) -> str:
-    """Sorted set: user id by shelf (0: want to read, 1: reading, 2: read), public shelves only. Life: while it has a
-    reader. Owner: ShelfEntryMirror.
+    """Sorted set: user id by shelf (0: want to read, 1: reading, 2: read, 3: did not finish), public shelves only.
+    Life: while it has a reader. Owner: ShelfEntryMirror.
     """
     return f"book:{{{book_id}}}:readers"
 

@@ -3,12 +3,16 @@
 from typing import Any
 
 from django.conf import settings
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
 from catalog.names import is_shelf_name, normalise
+from catalog.shelves.models import MAX_PAGES
+from catalog.shelves.models import EarlierReading as EarlierReading
 from catalog.shelves.models import ReadingGoal as ReadingGoal
+from catalog.shelves.models import ReadingProgress as ReadingProgress
 from catalog.shelves.models import ShelfEntry as ShelfEntry
 from catalog.shelves.models import ShelfSettings as ShelfSettings
 from catalog.sort_titles import sort_title
@@ -122,6 +126,9 @@ class Book(models.Model):
     )
     language = models.CharField(_("language"), max_length=10, blank=True, db_default="")
     isbn = IsbnField(_("ISBN"), max_length=13, blank=True, db_default="")
+    pages = models.PositiveIntegerField(
+        _("pages"), null=True, blank=True, validators=[MinValueValidator(1), MaxValueValidator(MAX_PAGES)]
+    )
     popularity = models.PositiveBigIntegerField(
         _("popularity"), default=0, db_default=0, help_text=_("Number of readers who rated it.")
     )

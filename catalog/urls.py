@@ -3,6 +3,7 @@
 from django.urls import path
 
 from catalog import views
+from catalog.readings import views as readings
 from catalog.shelves import views as shelves
 from catalog.tags import views as tag_views
 
@@ -14,4 +15,6 @@ urlpatterns = [
     path("<int:pk>/tags/", tag_views.give_tag, name="tag"),
     path("<int:pk>/tags/remove/", tag_views.take_tag, name="untag"),
     path("<int:pk>/shelf/", shelves.change_entry, name="shelf"),
+    path("<int:pk>/shelf/undo/", shelves.undo_change, name="undo"),
+    path("<int:pk>/readings/", readings.readings_page, name="readings"),
 ]

@@ -49,7 +49,7 @@ def render_header(context: Context) -> SafeString:
     """Return the beginning of the header, before the visitor's own links."""
     request: HttpRequest = context["request"]
     match = request.resolver_match
-    is_on_shelves = match is not None and match.app_name in ("shelves", "lists")
+    is_on_shelves = match is not None and match.app_name in ("shelves", "lists", "library")
     is_reader = get_visitor(request) is not None
     here = get_script_prefix(), _find_here(request)
     return _render_header(here, str(context.get("search_query") or ""), is_reader, is_on_shelves)

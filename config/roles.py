@@ -17,7 +17,7 @@ ROLES: Final[dict[str, dict[str, str]]] = {
         "catalog.book": "view",
         "shop.order": "view change",
         "shop.payment": "view",
-        "social.post": "view change delete",
+        "social.post": "view",
     },
     "moderator": {
         "accounts.suspension": "view add delete",

@@ -67,6 +67,7 @@ INSTALLED_APPS = [
     "catalog",
     "catalog.search",
     "catalog.lists",
+    "catalog.library",
     "shop",
     "social",
     "social.moderation",

@@ -25,6 +25,7 @@ class DemoBook(NamedTuple):
     language: str
     popularity: int
     rating: str
+    pages: int
 
 
 def generate_books() -> list[DemoBook]:
@@ -82,7 +83,14 @@ def _invent_book(random: Random, genre: Genre, title: str, authors: tuple[str, .
         language=genre.language,
         popularity=int(120 * random.paretovariate(0.9)),
         rating=f"{min(4.8, max(2.6, random.gauss(3.9, 0.35))):.2f}",
+        pages=_invent_pages(title),
     )
+
+
+def _invent_pages(title: str) -> int:
+    """Return a number of pages: most books have 200 to 450."""
+    # From the title alone, so that the other values of generated books stay the same.
+    return max(48, int(Random(f"{SEED} pages {title}").gauss(320, 110)))
 
 
 def _invent_tag_counts(demo: DemoBook) -> dict[str, int]:
@@ -130,5 +138,10 @@ def _add_books(new: list[DemoBook]) -> None:
 
 def _build_book(demo: DemoBook) -> Book:
     return Book(
-        title=demo.title, year=demo.year, language=demo.language, popularity=demo.popularity, rating=demo.rating
+        title=demo.title,
+        year=demo.year,
+        language=demo.language,
+        popularity=demo.popularity,
+        rating=demo.rating,
+        pages=demo.pages,
     )

@@ -1,16 +1,15 @@
-"""Posts in the admin. Staff can read, hide and delete posts but not edit their text.
+"""Posts in the admin. Staff read them and open cases, whose decisions hide or delete posts and tell the author why.
 
-All modifications go through the services, as on the site's own pages. ``social.admin_people`` has the pages about
-readers.
+``social.admin_people`` has the pages about readers.
 """
 
 from typing import Any, Final
 
 from django.contrib import admin
-from django.contrib.admin.models import CHANGE, DELETION
+from django.contrib.admin.models import CHANGE
 from django.db.models import Model, QuerySet
 from django.forms import ModelForm
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -23,9 +22,13 @@ from accounts.admin_tools import BigTableAdmin
 from accounts.models import User
 from common.ids import parse_id
 from common.text import fold
+from common.web import redirect_to
 from social import admin_people as _people  # noqa: F401  (registers its pages)
 from social.content.tokens import fold_hashtag
 from social.models import Hashtag, Mention, Post
+from social.moderation.models import Reason
+from social.moderation.services.reports import Reporter, report_target
+from social.moderation.targets import make_post_target
 from social.services import posts
 
 MAX_SEARCHED_POSTS: Final = 50_000  # newest posts that a search for words reads
@@ -82,7 +85,7 @@ class AboutBookFilter(admin.SimpleListFilter):
 
 @admin.register(Post)
 class PostAdmin(BigTableAdmin):
-    """Staff search posts here, hide them, show them again and delete them."""
+    """Staff search posts here, open cases about them, and show hidden ones again."""
 
     list_display = ["excerpt", "author", "about", "created_at", "status"]
     list_filter = ["is_hidden", "kind", AboutBookFilter]
@@ -91,10 +94,10 @@ class PostAdmin(BigTableAdmin):
     search_fields = ["text"]
     search_help_text = _("words from the last 50,000 posts, @name, #hashtag, or the number of a post")
     fields = ["text", "kind", "user", "book", "created_at", "is_hidden", "is_pulled"]
-    readonly_fields = ["text", "kind", "user", "created_at", "is_pulled"]
+    readonly_fields = ["text", "kind", "user", "created_at", "is_hidden", "is_pulled"]
     autocomplete_fields = ["book"]
     inlines = [MentionInline, HashtagInline]
-    actions = ["hide", "unhide", "remove"]
+    actions = ["open_cases", "unhide"]
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Post], search_term: str
@@ -114,14 +117,15 @@ class PostAdmin(BigTableAdmin):
         return super().get_search_results(request, queryset, search_term)
 
     def save_model(self, request: HttpRequest, obj: Post, form: ModelForm, change: bool) -> None:
-        if "is_hidden" in form.changed_data:
-            (posts.hide_post if obj.is_hidden else posts.unhide_post)(obj.pk)
         if "book" in form.changed_data:
             obj.save(update_fields=["book"])
 
-    def delete_model(self, request: HttpRequest, obj: Post) -> None:
-        assert request.user.pk is not None
-        posts.delete_post(obj.pk, by=request.user.pk)
+    def has_delete_permission(self, request: HttpRequest, obj: Post | None = None) -> bool:
+        return False
+
+    def has_decide_permission(self, request: HttpRequest) -> bool:
+        """Return whether the request's user decides cases."""
+        return bool(request.user.has_perm("moderation.change_case"))
 
     @display(description=_("post"))
     def excerpt(self, post: Post) -> str:
@@ -142,11 +146,16 @@ class PostAdmin(BigTableAdmin):
             return "hidden", _("hidden")
         return ("fetched", _("pulled")) if post.is_pulled else ("shown", _("visible"))
 
-    @admin.action(description=_("Hide selected posts"), permissions=["change"])
-    def hide(self, request: HttpRequest, rows: QuerySet[Post]) -> None:
-        found = [post for post in self.chosen(request, rows) if posts.hide_post(post.pk)]
-        self.log(request, found, CHANGE, gettext("Hidden."))
-        self.done(request, ngettext("%(n)d post was hidden.", "%(n)d posts were hidden.", len(found)), len(found))
+    @admin.action(description=_("Open cases about selected posts"), permissions=["decide"])
+    def open_cases(self, request: HttpRequest, rows: QuerySet[Post]) -> HttpResponse | None:
+        found = self.chosen(request, rows.select_related("user"))
+        by = Reporter(request.user.pk)
+        reports = [report_target(make_post_target(one), by, Reason.OTHER, is_confirmed=False) for one in found]
+        self.log(request, found, CHANGE, gettext("Case opened."))
+        if len(reports) == 1:
+            return redirect_to(reverse("admin:moderation_case_change", args=[reports[0].case_id]))
+        self.done(request, ngettext("%(n)d case is open.", "%(n)d cases are open.", len(found)), len(found))
+        return redirect_to(reverse("admin:moderation_case_changelist")) if found else None
 
     @admin.action(description=_("Show selected posts again"), permissions=["change"])
     def unhide(self, request: HttpRequest, rows: QuerySet[Post]) -> None:
@@ -154,14 +163,6 @@ class PostAdmin(BigTableAdmin):
         self.log(request, found, CHANGE, gettext("Visible again."))
         text = ngettext("%(n)d post is visible again.", "%(n)d posts are visible again.", len(found))
         self.done(request, text, len(found))
-
-    @admin.action(description=_("Delete selected posts permanently"), permissions=["delete"])
-    def remove(self, request: HttpRequest, rows: QuerySet[Post]) -> None:
-        found = self.chosen(request, rows)
-        self.log(request, found, DELETION, "")
-        assert request.user.pk is not None
-        count = sum(posts.delete_post(post.pk, by=request.user.pk) for post in found)
-        self.done(request, ngettext("%(n)d post was deleted.", "%(n)d posts were deleted.", count), count)
 
 
 def _link_to_posts(column: str, pk: int | None, name: str) -> SafeString:

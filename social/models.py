@@ -65,6 +65,9 @@ class Post(models.Model):
     is_hidden = models.BooleanField(_("hidden"), default=False, db_default=False, help_text=_("Hidden by staff."))
     # True if the author had too many followers for a fan-out: their timelines pull the post when they are read.
     is_pulled = models.BooleanField(_("pulled"), default=False, db_default=False, editable=False)
+    # True for the posts of imported reviews: they are shown at their books, and on no timeline and no profile, where
+    # an import of hundreds would bury everything else.
+    is_quiet = models.BooleanField(_("imported"), default=False, db_default=False, editable=False)
     # Of a reply. No foreign keys: a reply outlives the posts above it, and its page shows placeholders for them.
     parent_id = models.BigIntegerField(_("reply to"), null=True, blank=True, editable=False)
     ancestors = models.CharField(

@@ -10,6 +10,7 @@ from accounts.mirrors import users
 from accounts.names import make_public_path
 from accounts.notifications.kinds import Detail, Kind, register, register_hidden
 from common.paths import make_path
+from social.queries.records import PostRecord
 from social.relations.blocks import find_blocked_and_muted
 from social.timelines.pages import read_records
 
@@ -37,7 +38,7 @@ def register_kinds() -> None:
 
 def _find_posts(viewer: int, ids: Sequence[int]) -> Mapping[int, Detail]:
     """Return the visible posts among ``ids``. The authors are those of the notification, or the viewer."""
-    return {post["id"]: _describe(post["id"], post["text"], post["note"]) for post in read_records(ids, viewer)}
+    return {post["id"]: _describe(post) for post in read_records(ids, viewer)}
 
 
 def _find_reviews(viewer: int, ids: Sequence[int]) -> Mapping[int, Detail]:
@@ -45,14 +46,14 @@ def _find_reviews(viewer: int, ids: Sequence[int]) -> Mapping[int, Detail]:
     found = {}
     for post in read_records(ids, viewer):
         if post["book"]:
-            found[post["id"]] = _describe(post["id"], post["text"], post["note"])._replace(title=post["book"]["title"])
+            found[post["id"]] = _describe(post)._replace(title=post["book"]["title"])
     return found
 
 
-def _describe(pk: int, text: str, note: str) -> Detail:
-    # A veiled text is not shown here either.
-    quote = Truncator(note or text).chars(QUOTE_CHARACTERS)
-    return Detail(make_path("social:post", pk), quote=quote)
+def _describe(post: PostRecord) -> Detail:
+    # A veiled text is not shown here either. A rating has no text.
+    quote = Truncator(post["note"] or post["text"] or post.page_title).chars(QUOTE_CHARACTERS)
+    return Detail(make_path("social:post", post["id"]), quote=quote)
 
 
 def _find_requests(viewer: int, ids: Sequence[int]) -> Mapping[int, Detail]:

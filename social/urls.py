@@ -51,6 +51,8 @@ urlpatterns = [
     path("lists/<int:pk>/", reading_lists.one_list, name="list"),
     path("u/<name>/lists/", reading_lists.lists_of_reader, name="lists"),
     path("u/<name>/shelves/", shelves.shelves, name="shelves"),
+    path("u/<name>/shelves/statistics/", shelves.statistics, name="statistics"),
+    path("u/<name>/shelves/<int:year>.png", shelves.year_picture, name="year_picture"),
     path("u/<name>/shelves/<shelf>/feed/", atom.shelf_feed, name="shelf_feed"),
     path("u/<name>/block/", follows.block, name="block"),
     *(

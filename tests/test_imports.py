@@ -20,7 +20,7 @@ APPS: Final = ("accounts", "catalog", "shop", "social", "loginlog", "common")
 PROJECT: Final = ("config", "demo", "tools", "tests")
 # Packages with models, which Django loads before the rest of the package can be imported: their modules are public.
 WITH_MODELS: Final = {
-    "accounts.audit", "accounts.notifications", "catalog.lists", "catalog.search", "catalog.shelves",
+    "accounts.audit", "accounts.notifications", "catalog.library", "catalog.lists", "catalog.search", "catalog.shelves",
     "social.reviews",
 }  # fmt: skip
 # Found by Django in a fixed place.

@@ -83,7 +83,6 @@ class Mailing(models.Model):
         settings.AUTH_USER_MODEL, verbose_name=_("reader"), on_delete=models.CASCADE, related_name="+", db_index=False
     )
     way = models.CharField(_("sent"), max_length=6, choices=Way)
-    language = models.CharField(_("language"), max_length=10, blank=True)  # that of the page where it was chosen
     sent_at = models.DateTimeField(_("last email"), null=True)
     claimed_until = models.DateTimeField(_("claimed until"), null=True)  # by the worker that sends an email
 

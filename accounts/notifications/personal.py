@@ -9,4 +9,4 @@ def register_parts() -> None:
     notification = ["kind", "target", "count", "last_at", "read_at", "mailed_at"]
     register(make_part("notifications", Notification, "user", notification))
     register(make_part("notification_preferences", Preference, "user", ["kind", "way"]))
-    register(make_part("notification_emails", Mailing, "user", ["way", "language", "sent_at"]))
+    register(make_part("notification_emails", Mailing, "user", ["way", "sent_at"]))

@@ -5,7 +5,6 @@ from datetime import datetime
 
 from django.db import transaction
 from django.db.models import F, QuerySet
-from django.utils.translation import get_language
 
 from accounts.notifications.kinds import list_kinds
 from accounts.notifications.models import Mailing, Notification, Preference, Way
@@ -50,7 +49,7 @@ def get_ways(user_id: int) -> dict[str, Way]:
 
 @repeat_after_conflict
 def set_ways(user_id: int, ways: Mapping[str, Way]) -> None:
-    """Set the ways of these kinds. Emails are in the present language, and have only what happens from now on."""
+    """Set the ways of these kinds. Emails have only what happens from now on."""
     former = get_ways(user_id)
     changed = {kind: way for kind, way in ways.items() if former[kind] != way}
     with transaction.atomic():
@@ -64,10 +63,7 @@ def set_ways(user_id: int, ways: Mapping[str, Way]) -> None:
         for way in set(ways.values()) & set(MAILED):
             # The first weekly email comes after a week.
             first = {"sent_at": clock.now() if way == Way.WEEKLY else None}
-            language = {"language": get_language() or ""}
-            Mailing.objects.update_or_create(
-                user_id=user_id, way=way, defaults=language, create_defaults={**language, **first}
-            )
+            Mailing.objects.get_or_create(user_id=user_id, way=way, defaults=first)
 
 
 @repeat_after_conflict

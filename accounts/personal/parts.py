@@ -30,6 +30,7 @@ ACCOUNT_COLUMNS = [
     "date_joined",
     "is_staff",
     "time_zone",
+    "language",
     "is_private",
     "shows_logins",
 ]

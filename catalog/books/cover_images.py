@@ -65,7 +65,7 @@ def render_cover(book_id: int, title: str, author: str) -> bytes:
     plan = plan_cover(book_id, title, author)
     cloth = CLOTHS[plan.cloth][0]
     scale = (SIZE[1] - 2 * MARGIN) / COVER_SIZE[1]
-    image = Image.new("RGB", SIZE, _darken(cloth, SURROUNDINGS))
+    image = Image.new("RGB", SIZE, darken(cloth, SURROUNDINGS))
     drawn = _draw(plan, scale * OVERSAMPLING).reduce(OVERSAMPLING)
     image.paste(drawn, ((SIZE[0] - drawn.width) // 2, MARGIN))
     out = BytesIO()
@@ -80,7 +80,7 @@ def _draw(plan: CoverPlan, scale: float) -> Image.Image:
     for shape in ElementTree.fromstring(f"<g>{plan.layout.ground}</g>"):
         _draw_shape(pen, shape, plan, scale)
     # A name with gaps would be wrong, so all lines of a kind are left out if one has an unknown letter.
-    unwritable = {line.kind for line in plan.lines if not all(map(_has_letter, line.text))}
+    unwritable = {line.kind for line in plan.lines if not can_write(line.text)}
     for line in plan.lines:
         if line.kind not in unwritable:
             _write(pen, line, plan, scale)
@@ -93,7 +93,7 @@ def _draw_shape(pen: ImageDraw.ImageDraw, shape: ElementTree.Element, plan: Cove
         "cloth": cloth,
         "foil": foil,
         "label": LABEL,
-        "shade": _darken(cloth, SHADE),
+        "shade": darken(cloth, SHADE),
     }
     kind = shape.attrib["class"]
     if shape.tag == "circle":
@@ -134,17 +134,23 @@ def _trace_path(path: str) -> Iterator[list[Point]]:
 def _write(pen: ImageDraw.ImageDraw, line: CoverLine, plan: CoverPlan, scale: float) -> None:
     """Write a line, smaller if it is wider than its box."""
     room, size = plan.layout.width * scale, line.size * scale
-    font = _load_font(round(size))
+    font = load_font(round(size))
     if (wide := font.getlength(line.text)) > room:
-        font = _load_font(int(size * room / wide))
+        font = load_font(int(size * room / wide))
     fill = LABEL_TEXT if "on-label" in line.kind else CLOTHS[plan.cloth][1]
     start = "l" if line.anchor == "start" else "m"
     pen.text((line.x * scale, line.y * scale), line.text, fill, font, anchor=f"{start}s")
 
 
 @lru_cache(maxsize=64)
-def _load_font(size: int) -> ImageFont.FreeTypeFont:
+def load_font(size: int) -> ImageFont.FreeTypeFont:
+    """Return the font in a size in pixels."""
     return ImageFont.truetype(FONT, max(size, 1))
+
+
+def can_write(text: str) -> bool:
+    """Return whether the font has all letters of a text."""
+    return all(map(_has_letter, text))
 
 
 @lru_cache(maxsize=4096)
@@ -153,11 +159,11 @@ def _has_letter(letter: str) -> bool:
 
 
 def _shape_of(letter: str) -> tuple[Any, bytes]:
-    mask = _load_font(40).getmask(letter)
+    mask = load_font(40).getmask(letter)
     # Pillow draws the same box for all letters that a font lacks.
     return mask.size, bytes(mask)
 
 
-def _darken(colour: str, part: float) -> tuple[int, ...]:
+def darken(colour: str, part: float) -> tuple[int, ...]:
     """Return a colour with a part of black."""
     return tuple(round(value * (1 - part)) for value in ImageColor.getrgb(colour))

@@ -40,6 +40,7 @@ class BookRow(NamedTuple):
     year: int | None
     language: str
     isbn: str
+    pages: int | None
     popularity: int
     rating: Any  # a number of a type that depends on the database, or None
     tags: list[str]
@@ -159,9 +160,9 @@ def _select_rows(cursor: CursorWrapper, select: str, ids: Iterable[int], end: st
 def build_record(row: BookRow) -> Record:
     """Return the record of a book.
 
-    tags: sorted by code point. rating, year: None if unknown. author_ids: in the order of ``authors``. series: as the
-    title names them. isbn: thirteen digits, "" without a correct one. top_tags: the most frequent tags, most frequent
-    first. hidden_tags: tags that ``top_tags`` and pages leave out.
+    tags: sorted by code point. rating, year, pages: None if unknown. author_ids: in the order of ``authors``.
+    series: as the title names them. isbn: thirteen digits, "" without a correct one. top_tags: the most
+    frequent tags, most frequent first. hidden_tags: tags that ``top_tags`` and pages leave out.
     """
     return {
         "id": row.id,
@@ -174,6 +175,7 @@ def build_record(row: BookRow) -> Record:
         "year": row.year,
         "language": row.language,
         "isbn": normalise_isbn(row.isbn) if is_isbn(row.isbn) else "",
+        "pages": row.pages,
         "popularity": row.popularity,
         "rating": None if row.rating is None else float(row.rating),
         "tags": sorted(row.tags),

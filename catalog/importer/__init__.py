@@ -9,12 +9,13 @@ The import only adds missing rows. An existing book, identified by its goodreads
 """
 
 from catalog.importer import clean
-from catalog.importer.books import COLUMNS, ImportReport, find_imported_ids, import_books
+from catalog.importer.books import COLUMNS, OPTIONAL_COLUMNS, ImportReport, find_imported_ids, import_books
 from catalog.importer.files import BadFile, Table
 from catalog.importer.tags import TAG_COLUMNS, TAGGING_COLUMNS, import_taggings, import_tags
 
 __all__ = [
     "COLUMNS",
+    "OPTIONAL_COLUMNS",
     "TAGGING_COLUMNS",
     "TAG_COLUMNS",
     "BadFile",

@@ -12,6 +12,7 @@ from catalog.books.series import split_title
 from catalog.importer import clean
 from catalog.importer.files import DataProblems, Table, split_batches
 from catalog.models import Author, Book
+from catalog.shelves.models import MAX_PAGES
 from common.database import Atomic
 from mirror.utils import ProgressCallback
 
@@ -19,6 +20,7 @@ COLUMNS = (
     "book_id", "goodreads_book_id", "authors", "original_publication_year", "original_title", "title",
     "language_code", "isbn", "isbn13", "average_rating", "ratings_count",
 )  # fmt: skip
+OPTIONAL_COLUMNS = ("pages",)
 BATCH_SIZE = 2000  # rows in a transaction
 UNTITLED = "[untitled]"
 MAX_TITLE_LENGTH = 500
@@ -128,6 +130,7 @@ def _parse_candidate(row: dict[str, str], wrong: list[str]) -> Candidate | None:
         year=usable("original_publication_year", year, "unusable year"),
         language=language if len(language) <= MAX_LANGUAGE_LENGTH else "",
         isbn=isbn,
+        pages=clean.parse_number(row.get("pages", ""), most=MAX_PAGES) or None,
         popularity=usable("ratings_count", popularity, "unusable count") or 0,
         rating=usable("average_rating", clean.parse_rating(row["average_rating"]), "unusable rating"),
     )

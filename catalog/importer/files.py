@@ -37,10 +37,14 @@ class DataProblems:
 
 
 class Table:
-    """A CSV file with a header. The constructor checks that the file is readable and has ``columns``."""
+    """A CSV file with a header. The constructor checks that the file is readable and has ``columns``.
 
-    def __init__(self, folder: Path, name: str, columns: Sequence[str]) -> None:
-        self.path, self.name, self.columns = folder / name, name, columns
+    optional: columns that are read as well if the file has them.
+    """
+
+    def __init__(self, folder: Path, name: str, columns: Sequence[str], optional: Sequence[str] = ()) -> None:
+        self.path, self.name, self.columns = folder / name, name, tuple(columns)
+        self.optional = optional
         self.current = ""
         with self._open() as file:
             self._read_header(self._make_reader(file, DataProblems()))
@@ -122,6 +126,8 @@ class Table:
         header = [cell.strip() for cell in cells]
         if not any(header):
             raise BadFile(f"{self.path}, line 1: there is no header")
+        present = [column for column in self.optional if column in header and column not in self.columns]
+        self.columns = (*self.columns, *present)
         for column in self.columns:
             if header.count(column) != 1:
                 what = "is missing" if column not in header else "is there twice"

@@ -18,9 +18,9 @@ from catalog.lists.forms import ListedBookForm, ListForm
 from catalog.lists.models import Order
 from catalog.lists.selectors import CountedList, find_lists, find_lists_with, get_list
 from catalog.selectors import get_book
+from catalog.shelves.forms import get_today
 from catalog.shelves.models import Privacy
 from catalog.shelves.services import BookNotFound
-from catalog.shelves.views import get_today
 from common.paths import make_path
 from common.web import (
     get_next_address,
@@ -69,7 +69,7 @@ def own_lists(request: HttpRequest) -> HttpResponse:
 def lists_with_book(request: HttpRequest, pk: int) -> HttpResponse:
     """Show the reader's own lists with a button that puts the book on each or takes it off. htmx gets only these."""
     if is_partial(request):
-        return _render_menu(request, get_user_id(request), pk, "catalog/lists/_menu.html")
+        return _render_menu(request, get_user_id(request), pk, "catalog/lists/_menu.html", is_opened=True)
     return _render_menu(request, get_user_id(request), pk, "catalog/lists/with_book.html")
 
 
@@ -158,14 +158,16 @@ def _answer_menu(request: HttpRequest, user_id: int, book_id: int) -> HttpRespon
         return _render_menu(request, user_id, book_id, "catalog/lists/_menu.html")
 
 
-def _render_menu(request: HttpRequest, user_id: int, book_id: int, template: str) -> HttpResponse:
+def _render_menu(
+    request: HttpRequest, user_id: int, book_id: int, template: str, *, is_opened: bool = False
+) -> HttpResponse:
     book = get_book(book_id)
     if book is None:
         raise Http404
     lists, chosen = find_lists(user_id, set(Privacy)), find_lists_with(user_id, book_id)
     if wants_json(request):
         return json_response({"results": [{**one.json, "has_book": one.fields["id"] in chosen} for one in lists]})
-    return render(request, template, {"book": book, "lists": lists, "chosen": chosen})
+    return render(request, template, {"book": book, "lists": lists, "chosen": chosen, "is_opened": is_opened})
 
 
 def _render_lists(request: HttpRequest, lists: list[CountedList], form: ListForm, status: int = 200) -> HttpResponse:

@@ -5,21 +5,44 @@ from datetime import timezone as fixed_zone
 from typing import Any, Final
 
 from django import forms
+from django.db.models import TextChoices
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext_lazy
 
-from catalog.shelves.models import MAX_GOAL_BOOKS, STARS, Privacy, Shelf
+from catalog.shelves.models import MAX_GOAL_BOOKS, MAX_NOTE_LENGTH, MAX_PAGES, STARS, Precision, Privacy, Shelf
 from catalog.shelves.records import write_stars
+from catalog.shelves.services import ReadingDates
 from common import clock
 
 FIRST_DATE: Final = date(1000, 1, 1)
 EASTERNMOST: Final = fixed_zone(timedelta(hours=14))  # the time zone in which a day begins first
 
 
+def get_today() -> date:
+    """Return the present date in the site's time zone."""
+    return timezone.localdate(clock.now())
+
+
 def get_last_date() -> date:
     """Return the last date on which a reader may have read: today, wherever the reader is."""
     return timezone.localdate(clock.now(), EASTERNMOST)
+
+
+class When(TextChoices):
+    """What a reader tells about the end of a reading."""
+
+    TODAY = "today", gettext_lazy("Today")
+    DAY = "day", gettext_lazy("On a day")
+    YEAR = "year", gettext_lazy("In a year")
+    UNKNOWN = "unknown", gettext_lazy("I do not know when")
+
+
+class Unit(TextChoices):
+    """The unit of progress."""
+
+    PAGE = "page", pgettext_lazy("unit of progress", "page")
+    PERCENT = "percent", "%"
 
 
 class StarsField(forms.TypedChoiceField):
@@ -31,33 +54,96 @@ class StarsField(forms.TypedChoiceField):
         super().__init__(choices=choices, coerce=halves.__getitem__, empty_value=None, required=False)
 
 
-class EntryForm(forms.Form):
-    """A change of an entry. ``action`` selects the fields that count."""
+class DatesForm(forms.Form):
+    """The dates of a reading. ``cleaned_data["dates"]`` has them as ``ReadingDates``.
 
-    action = forms.ChoiceField(choices=[(name, name) for name in ("shelf", "rate", "dates", "remove")])
-    shelf = forms.TypedChoiceField(choices=Shelf, coerce=Shelf, required=False)
-    stars = StarsField()
+    when: tells which of the other fields counts for the end; without it, ``finished_on`` does.
+    """
+
     started_on = forms.DateField(required=False)
+    when = forms.ChoiceField(choices=When, required=False)
     finished_on = forms.DateField(required=False)
+    finished_year = forms.IntegerField(required=False)
 
     def clean(self) -> dict[str, Any]:
         given = self.cleaned_data
-        started, finished = given.get("started_on"), given.get("finished_on")
-        if given.get("action") == "shelf" and not given.get("shelf"):
-            self.add_error("shelf", _("Choose a shelf."))
-        if given.get("action") == "dates" and started and finished and finished < started:
-            self.add_error("finished_on", _("The finish date cannot be before the start date."))
         for name in ("started_on", "finished_on"):
             day = given.get(name)
             if day:
                 self._check_date(name, day)
+        if not self.errors:
+            given["dates"] = self._find_dates(given)
         return given
+
+    def _find_dates(self, given: dict[str, Any]) -> ReadingDates | None:
+        started = given["started_on"]
+        match given["when"]:
+            case When.TODAY:
+                # A reader for whom tomorrow has begun may have started then.
+                dates = ReadingDates(started, max(get_today(), started or get_today()))
+            case When.YEAR:
+                year = given["finished_year"]
+                if year is None or not FIRST_DATE.year <= year <= get_last_date().year:
+                    self.add_error("finished_year", _("Enter a year."))
+                    return None
+                dates = ReadingDates.of_year(year, started)
+            case When.UNKNOWN:
+                dates = ReadingDates(started)
+            case _:
+                # Clients that send only dates have no field ``when``.
+                dates = ReadingDates(started, given["finished_on"])
+        if started and dates.finished_on and dates.finished_on < started:
+            self.add_error("finished_on", _("The finish date cannot be before the start date."))
+        return dates
 
     def _check_date(self, name: str, day: date) -> None:
         if day < FIRST_DATE:
             self.add_error(name, _("This date is too early."))
         if day > get_last_date():
             self.add_error(name, _("This date is in the future."))
+
+
+class EntryForm(DatesForm):
+    """A change of an entry. ``action`` selects the fields that count."""
+
+    action = forms.ChoiceField(
+        choices=[(name, name) for name in ("shelf", "rate", "dates", "progress", "pages", "remove")]
+    )
+    shelf = forms.TypedChoiceField(choices=Shelf, coerce=Shelf, required=False)
+    stars = StarsField()
+    amount = forms.IntegerField(min_value=0, max_value=MAX_PAGES, required=False)
+    unit = forms.ChoiceField(choices=Unit, required=False)
+    note = forms.CharField(max_length=MAX_NOTE_LENGTH, required=False)
+    pages = forms.IntegerField(min_value=1, max_value=MAX_PAGES, required=False)
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean()
+        if given.get("action") == "shelf" and not given.get("shelf"):
+            self.add_error("shelf", _("Choose a shelf."))
+        if given.get("action") == "progress":
+            self._check_progress(given)
+        return given
+
+    def _check_progress(self, given: dict[str, Any]) -> None:
+        amount = given.get("amount")
+        if amount is None and "amount" not in self.errors:
+            self.add_error("amount", _("Enter a page or percents."))
+        if given.get("unit") == Unit.PERCENT and amount is not None and amount > 100:
+            self.add_error("amount", _("Enter at most 100 percent."))
+
+
+class ReadingForm(DatesForm):
+    """A change of a book's earlier readings or of the history of progress. ``row``: the id of the changed row."""
+
+    action = forms.ChoiceField(choices=[(name, name) for name in ("add", "change", "delete", "delete_progress")])
+    row = forms.IntegerField(required=False)
+    is_abandoned = forms.BooleanField(required=False)
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean()
+        if given.get("action") != "add" and given.get("row") is None:
+            self.add_error("row", _("Choose a reading."))
+        return given
 
 
 class GoalForm(forms.Form):
@@ -72,3 +158,10 @@ class PrivacyForm(forms.Form):
     """The privacy of a shelf."""
 
     privacy = forms.TypedChoiceField(choices=Privacy, coerce=Privacy)
+
+
+def find_when(finished_on: str | None, precision: str) -> When:
+    """Return the choice that shows a reading's end."""
+    if finished_on is None:
+        return When.UNKNOWN
+    return When.YEAR if precision == Precision.YEAR else When.DAY

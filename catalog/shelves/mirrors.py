@@ -10,7 +10,14 @@ from django.utils.translation import gettext_lazy as _
 import mirror
 from accounts.models import User
 from catalog import keys
-from catalog.shelves.models import PRIVACY_FIELDS, ReadingGoal, ShelfEntry, ShelfSettings
+from catalog.shelves.models import (
+    PRIVACY_FIELDS,
+    EarlierReading,
+    ReadingGoal,
+    ReadingProgress,
+    ShelfEntry,
+    ShelfSettings,
+)
 from catalog.shelves.records import (
     SHELVES,
     EntryRow,
@@ -23,7 +30,7 @@ from catalog.shelves.records import (
     to_score,
 )
 from common.ids import parse_id, parse_ids
-from mirror import Contribution, Mirror, Ranking, Scored, SqlMembers, Watch
+from mirror import Column, Contribution, Mirror, Ranking, Scored, SqlMembers, Watch
 from mirror.conf import setting
 
 PRIVACY_COLUMNS = tuple(PRIVACY_FIELDS.values())
@@ -89,6 +96,8 @@ class ShelfEntryMirror(Mirror):
     )
     watches = (
         Watch(ShelfEntry, ("user_id", "book_id")),
+        Watch(EarlierReading, ("user_id", "book_id"), only=("id",)),
+        Watch(ReadingProgress, ("user_id", "book_id")),
         Watch(ShelfSettings, via=find_entries_of_users, only=PRIVACY_COLUMNS),
         Watch(User, via=find_entries_of_users, only=("is_active",), inserts=False),
     )
@@ -117,6 +126,20 @@ class ShelfEntryMirror(Mirror):
         pair = _parse_key(pk) if key.startswith(start) else None
         # "007:5" is no name of an entry, although its parts are numbers.
         return pk if pair and build_entry_key(*pair) == pk else None
+
+
+@mirror.register
+class EarlierReadingMirror(Mirror):
+    """The dates of a reader's earlier finished readings. The latest reading of a book is in its entry."""
+
+    name = "earlier_reading"
+    label = _("earlier readings")
+    model = EarlierReading
+    key = keys.earlier_reading("{pk}")
+    strict = True
+    fields = (Column("user_id", name="user"), "finished_on")
+    where = Q(is_finished=True, finished_on__isnull=False, user__is_active=True)
+    indexes = (Ranking("uid:{{{user}}}:readings", score="finished_on"),)  # keys.readings_of
 
 
 @mirror.register

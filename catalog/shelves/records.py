@@ -26,6 +26,13 @@ class EntryRow(NamedTuple):
     started_on: Any
     finished_on: Any
     sort_on: Any
+    finished_precision: str
+    pages: int | None  # of the reader's own edition
+    earlier: int  # readings before the present or latest one
+    progress_on: Any  # None: the other values of progress are None as well
+    page: int | None
+    percent: int | None
+    note: str | None
     privacy: str | None  # of the shelf; None: no settings
 
     @property
@@ -36,11 +43,17 @@ class EntryRow(NamedTuple):
 
 _SELECT_ENTRIES = f"""
     SELECT e.user_id, e.book_id, e.shelf, e.stars, e.shelved_on, e.started_on, e.finished_on, e.sort_on,
+           e.finished_precision, e.pages,
+           (SELECT COUNT(*) FROM catalog_earlierreading r WHERE r.user_id = k.a AND r.book_id = k.b),
+           p.noted_on, p.page, p.percent, p.note,
            CASE e.shelf {" ".join(f"WHEN '{shelf}' THEN s.{column}" for shelf, column in PRIVACY_FIELDS.items())} END
       FROM k
       JOIN catalog_shelfentry e ON e.user_id = k.a AND e.book_id = k.b
       JOIN accounts_user u ON u.id = k.a AND u.is_active
       LEFT JOIN catalog_shelfsettings s ON s.user_id = k.a
+      LEFT JOIN catalog_readingprogress p ON p.id = (
+          SELECT MAX(newest.id) FROM catalog_readingprogress newest
+           WHERE newest.user_id = k.a AND newest.book_id = k.b AND newest.reading_id IS NULL)
 """
 
 
@@ -56,7 +69,15 @@ def load_entries(keys: Sequence[pairs.Pair]) -> Mapping[str, EntryRow]:
 
 
 def build_entry_record(row: EntryRow) -> Record:
-    """Return the record at ``shelved:<user>:<book>``. Dates: ISO 8601 or None. stars: in halves."""
+    """Return the record at ``shelved:<user>:<book>``. Dates: ISO 8601 or None. stars: in halves.
+
+    pages: of the reader's own edition, or None. earlier: the number of earlier readings. progress: the latest one in
+    the present reading (noted_on, page or percent, note), or None.
+    """
+    # As text like all dates: a record is JSON, and SQL returns dates or texts.
+    progress = None
+    if row.progress_on is not None:
+        progress = {"noted_on": str(row.progress_on), "page": row.page, "percent": row.percent, "note": row.note}
     return {
         "user": row.user,
         "book": row.book,
@@ -65,7 +86,11 @@ def build_entry_record(row: EntryRow) -> Record:
         "shelved_on": str(row.shelved_on),
         "started_on": row.started_on and str(row.started_on),
         "finished_on": row.finished_on and str(row.finished_on),
+        "finished_precision": row.finished_precision,
         "sort_on": str(row.sort_on),
+        "pages": row.pages,
+        "earlier": row.earlier,
+        "progress": progress,
         "is_public": row.is_public,
     }
 

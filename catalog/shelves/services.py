@@ -2,11 +2,23 @@
 
 from collections.abc import Callable
 from datetime import date
+from typing import NamedTuple
 
 from django.db import IntegrityError, transaction
 
 from accounts.models import User
-from catalog.shelves.models import PRIVACY_FIELDS, Privacy, ReadingGoal, Shelf, ShelfEntry, ShelfSettings
+from catalog.shelves.models import (
+    ENDED_SHELVES,
+    PRIVACY_FIELDS,
+    EarlierReading,
+    Precision,
+    Privacy,
+    ReadingGoal,
+    ReadingProgress,
+    Shelf,
+    ShelfEntry,
+    ShelfSettings,
+)
 from catalog.signals import book_rated
 from common.database import repeat_after_conflict
 
@@ -17,27 +29,66 @@ class BookNotFound(Exception):
     """The book does not exist."""
 
 
+class ReadingDates(NamedTuple):
+    """When a reading started and ended. Ends of a year without a day have the last day of the year."""
+
+    started_on: date | None = None
+    finished_on: date | None = None
+    finished_precision: str = Precision.DAY
+
+    @classmethod
+    def of_year(cls, year: int, started_on: date | None = None) -> "ReadingDates":
+        """Return the dates of a reading of which only the year is known."""
+        return cls(started_on, date(year, 12, 31), Precision.YEAR)
+
+
 def put_on_shelf(user_id: int, book_id: int, shelf: Shelf, today: date) -> None:
     """Put a book on a shelf, or move it there.
 
-    A finished book that is put on "reading" begins anew today. A book that moves to "read" is finished today, but one
-    that was on no shelf may have been read years ago and gets no date. Raises BookNotFound.
+    A reading that has ended becomes an earlier one if the book is to be read again. A book that moves to "read" or
+    "did not finish" ends today, but one that was on no shelf may have been read years ago and gets no date. Raises
+    BookNotFound.
     """
 
     def move(entry: ShelfEntry) -> None:
         was_on_shelf = entry.pk is not None
+        has_ended = was_on_shelf and entry.shelf in ENDED_SHELVES
+        if has_ended and shelf not in ENDED_SHELVES:
+            _end_reading(entry, today)
         if shelf == Shelf.READING:
-            if entry.finished_on is not None:
-                entry.started_on, entry.finished_on = today, None
             entry.started_on = entry.started_on or today
-        elif shelf == Shelf.READ and was_on_shelf and entry.shelf != Shelf.READ:
+        elif shelf in ENDED_SHELVES and was_on_shelf and not has_ended:
             # A book may start after today: the reader may be in a time zone in which tomorrow has begun.
             finished_on = max(today, entry.started_on or today)
             entry.finished_on = entry.finished_on or finished_on
         entry.shelf = shelf
         entry.save()
 
-    _change_entry(user_id, book_id, today, move)
+    change_entry(user_id, book_id, today, move)
+
+
+def _end_reading(entry: ShelfEntry, today: date) -> None:
+    """Make the reading of an entry that leaves "read" or "did not finish" an earlier one, with its progress."""
+    if entry.finished_on is not None:
+        is_mistake = entry.finished_on == today
+    else:
+        is_mistake = entry.shelved_on == today and entry.stars is None
+    # Readers move a book on the same day if they chose a wrong shelf, and then the reading goes on.
+    if not is_mistake:
+        # ``create`` and not one statement for both, because the progress needs the id.
+        earlier = EarlierReading.objects.create(
+            user_id=entry.user_id,
+            book_id=entry.book_id,
+            started_on=entry.started_on,
+            finished_on=entry.finished_on,
+            finished_precision=entry.finished_precision,
+            is_finished=entry.shelf == Shelf.READ,
+        )
+        # An update sends no signal, but that of the saved entry drains the same key.
+        present = ReadingProgress.objects.filter(user_id=entry.user_id, book_id=entry.book_id, reading=None)
+        present.update(reading=earlier)
+        entry.started_on = None
+    entry.finished_on, entry.finished_precision = None, Precision.DAY
 
 
 def rate_book(user_id: int, book_id: int, stars: int | None, today: date) -> None:
@@ -54,29 +105,37 @@ def rate_book(user_id: int, book_id: int, stars: int | None, today: date) -> Non
         if is_changed:
             book_rated.send(rate_book, user_id=user_id, book_id=book_id, stars=stars)
 
-    _change_entry(user_id, book_id, today, set_stars)
+    change_entry(user_id, book_id, today, set_stars)
 
 
 @repeat_after_conflict
-def set_reading_dates(user_id: int, book_id: int, started_on: date | None, finished_on: date | None) -> bool:
-    """Set the dates when a reader started and finished a book. Return False if it is on no shelf."""
-    rows = ShelfEntry.objects.filter(user_id=user_id, book_id=book_id)
+def set_reading_dates(user_id: int, book_id: int, dates: ReadingDates) -> bool:
+    """Set the dates of the present or latest reading. Return False if the book is on no shelf."""
     with transaction.atomic():
-        entry = rows.select_for_update().first()
+        entry = lock_entry(user_id, book_id)
         if entry is not None:
-            entry.started_on, entry.finished_on = started_on, finished_on
-            entry.save(update_fields=["started_on", "finished_on"])
+            entry.started_on, entry.finished_on, entry.finished_precision = dates
+            entry.save(update_fields=list(ReadingDates._fields))
     return entry is not None
 
 
 @repeat_after_conflict
 def remove_from_shelf(user_id: int, book_id: int) -> bool:
-    """Remove a book and its rating. Return False if it is on no shelf."""
+    """Remove a book with its rating, readings and progress. Return False if it is on no shelf."""
     with transaction.atomic():
-        is_removed = bool(ShelfEntry.objects.filter(user_id=user_id, book_id=book_id).delete()[0])
-        if is_removed:
+        entry = lock_entry(user_id, book_id)
+        if entry is not None:
+            delete_readings(user_id, book_id)
+            entry.delete()
             book_rated.send(remove_from_shelf, user_id=user_id, book_id=book_id, stars=None)
-    return is_removed
+    return entry is not None
+
+
+def delete_readings(user_id: int, book_id: int) -> None:
+    """Delete the earlier readings and all progress of a book in the present transaction."""
+    # Before the readings, to which some of it refers.
+    ReadingProgress.objects.filter(user_id=user_id, book_id=book_id).delete()
+    EarlierReading.objects.filter(user_id=user_id, book_id=book_id).delete()
 
 
 @repeat_after_conflict
@@ -113,13 +172,17 @@ def set_goal(user_id: int, year: int, books: int | None) -> None:
             ReadingGoal.objects.update_or_create(reader=reader, year=year, defaults={"books": books})
 
 
+def lock_entry(user_id: int, book_id: int) -> ShelfEntry | None:
+    """Return a book on a reader's shelf, locked until the end of the transaction, or None."""
+    return ShelfEntry.objects.filter(user_id=user_id, book_id=book_id).select_for_update().first()
+
+
 @repeat_after_conflict
-def _change_entry(user_id: int, book_id: int, today: date, change: EntryChange) -> None:
-    """Change an entry under its lock, or create it."""
-    rows = ShelfEntry.objects.filter(user_id=user_id, book_id=book_id)
+def change_entry(user_id: int, book_id: int, today: date, change: EntryChange) -> None:
+    """Change an entry under its lock, or create it. Raises BookNotFound."""
     try:
         with transaction.atomic():
-            entry = rows.select_for_update().first()
+            entry = lock_entry(user_id, book_id)
             # No lock holds the place of a missing row, so a concurrent request may create it as well.
             if entry is None:
                 entry = ShelfEntry(user_id=user_id, book_id=book_id, shelf=Shelf.READ, shelved_on=today)
@@ -127,7 +190,7 @@ def _change_entry(user_id: int, book_id: int, today: date, change: EntryChange) 
     except IntegrityError as error:
         # Either the book was deleted, or a concurrent request created the entry, which is changed now.
         with transaction.atomic():
-            entry = rows.select_for_update().first()
+            entry = lock_entry(user_id, book_id)
             if entry is None:
                 raise BookNotFound from error
             change(entry)

@@ -1,24 +1,27 @@
 """Pages of the reader's own shelves, in HTML and JSON, and the forms that change them."""
 
-from datetime import date
-from typing import Any
+from typing import Any, Final
 
 from django.conf import settings
 from django.contrib import messages
 from django.forms import Form
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.template.loader import render_to_string
 from django.urls import reverse
-from django.utils import timezone
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.ratelimit import count_at_rates
 from accounts.views import describe_wait
+from catalog.readings import services as readings
+from catalog.readings.undo import NotUndoable, restore_snapshot, take_snapshot
 from catalog.selectors import get_book
 from catalog.shelves import services
-from catalog.shelves.forms import EntryForm, GoalForm, PrivacyForm
+from catalog.shelves.arrangements import parse_arrangement
+from catalog.shelves.forms import EntryForm, GoalForm, PrivacyForm, Unit, get_today
 from catalog.shelves.models import Privacy, Shelf
 from catalog.shelves.records import count_stars
 from catalog.shelves.selectors import find_entry, find_shelf_page, get_shelf_summary
@@ -29,7 +32,6 @@ from catalog.shelves.widgets import (
     render_card_shelf,
     render_readers,
 )
-from common import clock
 from common.ids import MAX_ID
 from common.web import (
     get_next_address,
@@ -45,6 +47,8 @@ from common.web import (
 )
 from mirror.read import read_from_sql
 
+UNDOABLE: Final = ("shelf", "rate", "remove")
+
 
 @require_safe
 @personal_page
@@ -56,13 +60,14 @@ def own_shelves(request: HttpRequest) -> HttpResponse:
 @require_safe
 @personal_page
 def own_shelf(request: HttpRequest, shelf: Shelf) -> HttpResponse:
-    """Show one of the reader's own shelves: ``?after=``.
+    """Show one of the reader's own shelves: ``?sort=&stars=&year=&tag=&after=``.
 
     The template gets ``page``, a ShelfPage, and ``shelves``, a Shelves.
     """
     user_id, year = get_user_id(request), get_today().year
     shelves = get_shelf_summary(user_id, year)
-    page = find_shelf_page(user_id, shelf, request.GET.get("after", ""))
+    chosen = parse_arrangement(request.GET)
+    page = find_shelf_page(user_id, shelf, request.GET.get("after", ""), chosen)
     address = reverse("shelves:shelf", args=[shelf])
     if wants_json(request):
         goal = {"year": year, "books": shelves.goal, "finished": shelves.finished}
@@ -72,13 +77,15 @@ def own_shelf(request: HttpRequest, shelf: Shelf) -> HttpResponse:
                 "privacy": shelves.privacy[shelf],
                 "count": shelves.counts[shelf],
                 "results": [entry.json for entry in page.entries],
-                "next": f"{address}?after={page.after}".replace(" ", "+") if page.after else None,
+                "next": f"{address}?{chosen.parameters}after={page.after}".replace(" ", "+") if page.after else None,
                 "goal": goal,
             }
         )
     context = {
         "shelf": shelf,
         "address": address,
+        "next_start": f"?{chosen.parameters}",
+        "chosen": chosen,
         "page": page,
         "shelves": shelves,
         "tabs": build_tabs(shelves, list(Shelf), lambda one: reverse("shelves:shelf", args=[one])),
@@ -94,7 +101,8 @@ def own_shelf(request: HttpRequest, shelf: Shelf) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def change_entry(request: HttpRequest, pk: int) -> HttpResponse:
-    """Shelve, rate, date or remove a book: see ``EntryForm``. htmx gets the new button of the book's page.
+    """Shelve, rate, date or remove a book, or note progress: see ``EntryForm``. htmx gets the new button of the
+    book's page. A move, a removal and another rating can be undone.
 
     GET redirects to the book, because the log-in page leads back to this address.
     """
@@ -106,22 +114,73 @@ def change_entry(request: HttpRequest, pk: int) -> HttpResponse:
     if not request.user.is_authenticated:
         return require_login(request, book_page)
     user_id, is_on_card = get_user_id(request), "on_card" in request.POST
-    if refusal := _check_rate_limit(request, book_page):
+    if refusal := check_rate_limit(request, book_page):
         return refusal
     form = EntryForm(request.POST)
     if not form.is_valid():
-        return _render_refusal(request, _get_first_error(form), 400, book_page)
+        return render_refusal(request, get_first_error(form), 400, book_page)
+    given = form.cleaned_data
+    # Taken before the change, and given to the page, not stored.
+    snapshot = take_snapshot(user_id, pk) if given["action"] in UNDOABLE else ""
     try:
-        _apply_change(user_id, pk, form.cleaned_data)
+        _apply_change(user_id, pk, given)
     except services.BookNotFound as error:
         raise Http404 from error
-    if wants_json(request):
-        return json_response({"entry": _build_entry_json(user_id, pk)})
-    if is_on_card:
+    except readings.NotPossible:
+        return render_refusal(request, _("Put the book on the shelf “Reading” first."), 400, book_page)
+    if is_on_card and not wants_json(request):
         return _answer_card(request, user_id, pk)
+    return _answer_change(request, pk, given["action"], _describe_change(given), snapshot)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@personal_page
+def undo_change(request: HttpRequest, pk: int) -> HttpResponse:
+    """Restore the entry as it was before a change: ``snapshot``."""
+    if pk > MAX_ID:
+        raise Http404
+    book_page = reverse("catalog:book", args=[pk])
+    if request.method != "POST":
+        return redirect_to(book_page)
+    if refusal := check_rate_limit(request, book_page):
+        return refusal
+    try:
+        restore_snapshot(get_user_id(request), pk, request.POST.get("snapshot", ""), get_today())
+    except services.BookNotFound as error:
+        raise Http404 from error
+    except NotUndoable:
+        return render_refusal(request, _("This can no longer be undone."), 400, book_page)
+    return _answer_change(request, pk, "undo", _("Undone."), "")
+
+
+def _describe_change(given: dict[str, Any]) -> str:
+    match given["action"]:
+        case "shelf":
+            return _("Now on the shelf “%(shelf)s”.") % {"shelf": given["shelf"].label}
+        case "rate":
+            return _("Your rating was changed.")
+        case "remove":
+            return _("Removed from your shelves.")
+    return ""
+
+
+def _answer_change(request: HttpRequest, book_id: int, action: str, text: str, snapshot: str) -> HttpResponse:
+    """Return the answer to a change. snapshot: the state before it, or "" if it cannot be undone."""
+    user_id = get_user_id(request)
+    if wants_json(request):
+        return json_response({"entry": _build_entry_json(user_id, book_id), "undo": snapshot or None})
     if is_partial(request):
-        return _answer_button(request, user_id, pk, form.cleaned_data["action"])
-    return redirect_to(get_next_address(request, f"{book_page}#shelf"))
+        return _answer_button(request, user_id, book_id, action, _render_undo(request, book_id, text, snapshot))
+    # A form without a text, such as the dates, shows its change itself.
+    if text:
+        messages.success(request, _render_undo(request, book_id, text, snapshot))
+    return redirect_to(get_next_address(request, reverse("catalog:book", args=[book_id]) + "#shelf"))
+
+
+def _render_undo(request: HttpRequest, book_id: int, text: str, snapshot: str) -> SafeString:
+    """Return the text about a change, with a form that undoes it."""
+    context = {"book_id": book_id, "text": text, "snapshot": snapshot}
+    return render_to_string("catalog/shelves/_undo.html", context, request)
 
 
 def _build_entry_json(user_id: int, book_id: int) -> dict[str, Any] | None:
@@ -129,14 +188,17 @@ def _build_entry_json(user_id: int, book_id: int) -> dict[str, Any] | None:
     return None if entry is None else {**entry, "stars": count_stars(entry["stars"])}
 
 
-def _answer_button(request: HttpRequest, user_id: int, book_id: int, action: str) -> HttpResponse:
-    """Return the new button of the book's page and the new numbers of its readers, from SQL, because Redis may be
-    behind.
-    """
+def _answer_button(request: HttpRequest, user_id: int, book_id: int, action: str, undo: SafeString) -> HttpResponse:
+    """Return the new button of the book's page, the new numbers of its readers, and a form that undoes the change."""
+    book = get_book(book_id)
+    if book is None:
+        raise Http404
+    # From SQL, because Redis may be behind.
     with read_from_sql():
-        button = render_button(request, user_id, book_id, action=action)
+        button = render_button(request, user_id, book_id, book["pages"], action=action)
         readers = render_readers(request, book_id, is_part=True)
-    return HttpResponse(button + readers)
+    context = {"undo": undo, "is_part": True}
+    return HttpResponse(button + readers + render_to_string("catalog/shelves/_changed.html", context, request))
 
 
 def _answer_card(request: HttpRequest, user_id: int, book_id: int) -> HttpResponse:
@@ -157,7 +219,13 @@ def _apply_change(user_id: int, book_id: int, given: dict[str, Any]) -> None:
         case "rate":
             services.rate_book(user_id, book_id, given["stars"], get_today())
         case "dates":
-            services.set_reading_dates(user_id, book_id, given["started_on"], given["finished_on"])
+            services.set_reading_dates(user_id, book_id, given["dates"])
+        case "progress":
+            is_percent, amount = given["unit"] == Unit.PERCENT, given["amount"]
+            position = readings.Position(percent=amount) if is_percent else readings.Position(page=amount)
+            readings.note_progress(user_id, book_id, position, given["note"], get_today())
+        case "pages":
+            readings.set_pages(user_id, book_id, given["pages"])
         case "remove":
             services.remove_from_shelf(user_id, book_id)
 
@@ -168,7 +236,7 @@ def change_goal(request: HttpRequest) -> HttpResponse:
     """Set or remove the goal of this year."""
     form, year = GoalForm(request.POST), get_today().year
     if request.method == "POST" and not form.is_valid():
-        return _render_refusal(request, _get_first_error(form), 400, reverse("shelves:shelf", args=[Shelf.READ]))
+        return render_refusal(request, get_first_error(form), 400, reverse("shelves:shelf", args=[Shelf.READ]))
     if request.method == "POST":
         services.set_goal(get_user_id(request), year, form.cleaned_data["books"])
     return redirect_to(get_next_address(request, reverse("shelves:shelf", args=[Shelf.READ])))
@@ -181,33 +249,30 @@ def change_privacy(request: HttpRequest, shelf: Shelf) -> HttpResponse:
     address = reverse("shelves:shelf", args=[shelf])
     form = PrivacyForm(request.POST)
     if request.method == "POST" and not form.is_valid():
-        return _render_refusal(request, _get_first_error(form), 400, address)
+        return render_refusal(request, get_first_error(form), 400, address)
     if request.method == "POST":
         services.set_privacy(get_user_id(request), shelf, form.cleaned_data["privacy"])
         messages.success(request, _("Saved."))
     return redirect_to(address)
 
 
-def get_today() -> date:
-    """Return the present date in the site's time zone."""
-    return timezone.localdate(clock.now())
-
-
-def _get_first_error(form: Form) -> str:
+def get_first_error(form: Form) -> str:
+    """Return the first error of an invalid form."""
     return str(next(iter(form.errors.values()))[0])
 
 
-def _check_rate_limit(request: HttpRequest, address: str) -> HttpResponse | None:
+def check_rate_limit(request: HttpRequest, address: str) -> HttpResponse | None:
+    """Return a refusal if the reader has changed shelves too often. address: the page to go back to."""
     seconds = count_at_rates("shelf", request.user.pk, settings.SHELF_RATES)
     if not seconds:
         return None
     why = _("Too many requests. Try again in %(wait)s.") % {"wait": describe_wait(seconds)}
-    response = _render_refusal(request, why, 429, address)
+    response = render_refusal(request, why, 429, address)
     response.headers["Retry-After"] = str(seconds)
     return response
 
 
-def _render_refusal(request: HttpRequest, why: str, status: int, address: str = "") -> HttpResponse:
+def render_refusal(request: HttpRequest, why: str, status: int, address: str = "") -> HttpResponse:
     """Return an answer that nothing was changed. htmx gets only the message, and shows it in place of the button."""
     if wants_json(request):
         return json_error(why, status)

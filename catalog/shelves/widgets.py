@@ -9,7 +9,8 @@ from django.utils.functional import Promise
 from django.utils.safestring import SafeString
 
 from catalog.books.series import split_title
-from catalog.shelves.forms import get_last_date
+from catalog.readings.progress import ShownProgress, read_progress
+from catalog.shelves.forms import find_when, get_last_date
 from catalog.shelves.models import Shelf
 from catalog.shelves.selectors import BookReaders, ShelfSummary, count_readers, find_entries, find_entry
 from common.form_parts import render_for
@@ -45,17 +46,37 @@ class ShownEntry(NamedTuple):
     stars: int | None
     started_on: str | None
     finished_on: str | None
+    when: str  # the choice of When that shows the finish date
+    pages: int | None
+    earlier: int
+    progress: ShownProgress | None
 
 
-def render_button(request: HttpRequest, user_id: int | None, book_id: int, *, action: str = "") -> SafeString:
+def show_entry(entry: Mapping[str, Any], book_pages: int | None) -> ShownEntry:
+    """Return the record of an entry as pages show it. book_pages: of the book, or None if unknown."""
+    when = find_when(entry["finished_on"], entry["finished_precision"])
+    return ShownEntry(
+        entry["shelf"],
+        entry["stars"],
+        entry["started_on"],
+        entry["finished_on"],
+        when.value,
+        entry["pages"] or book_pages,
+        entry["earlier"],
+        read_progress(entry, book_pages),
+    )
+
+
+def render_button(
+    request: HttpRequest, user_id: int | None, book_id: int, book_pages: int | None, *, action: str = ""
+) -> SafeString:
     """Render a book's shelf button.
 
-    user_id: None if not logged in. action: the change that htmx asked for, whose control keeps the focus.
+    user_id: None if not logged in. book_pages: of the book, or None if unknown. action: the change that htmx asked
+    for, whose control keeps the focus.
     """
     entry = find_entry(user_id, book_id) if user_id else None
-    shown = None
-    if entry:
-        shown = ShownEntry(entry["shelf"], entry["stars"], entry["started_on"], entry["finished_on"])
+    shown = show_entry(entry, book_pages) if entry else None
     facts = {
         "is_signed_in": bool(user_id),
         "book_id": book_id,

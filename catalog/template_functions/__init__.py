@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from catalog.books.languages import get_language_name
+from catalog.shelves.arrangements import ORDERS
+from catalog.shelves.forms import Unit, When
 from catalog.shelves.models import STARS, Shelf
 from catalog.shelves.records import write_stars
 from catalog.template_functions import books, shelves
@@ -21,7 +23,11 @@ FUNCTIONS: Final[Mapping[str, Any]] = {
     "series_places": books.series_places,
     "all_stars": STARS,
     "shelf_button": shelves.shelf_button,
+    "shelf_orders": [(name, order.label) for name, order in ORDERS.items()],
     "shelf_choices": Shelf.choices,
+    "shelf_label": shelves.shelf_label,
+    "unit_choices": Unit.choices,
+    "when_choices": When.choices,
     "star_label": shelves.star_label,
     "structured_data": books.structured_data,
     "tag_link": books.tag_link,

@@ -7,7 +7,9 @@ from django.utils.translation import ngettext
 from jinja2 import pass_context
 from jinja2.runtime import Context
 
+from catalog.books.records import BookRecord
 from catalog.shelves import widgets
+from catalog.shelves.models import Shelf
 from catalog.shelves.records import write_stars
 from common.template_functions import visitor
 
@@ -17,11 +19,16 @@ def star_label(halves: int) -> str:
     return ngettext("%(n)s star", "%(n)s stars", math.ceil(halves / 2)) % {"n": write_stars(halves)}
 
 
+def shelf_label(shelf: str) -> str:
+    """Return the name of a shelf as pages show it."""
+    return str(Shelf(shelf).label)
+
+
 @pass_context
-def shelf_button(context: Context, book_id: int) -> SafeString:
-    """Show the visitor's shelf, rating and dates of a book."""
+def shelf_button(context: Context, book: BookRecord) -> SafeString:
+    """Show the visitor's shelf, rating, dates and progress of a book."""
     reader = visitor(context)
-    return widgets.render_button(context["request"], reader.pk if reader else None, book_id)
+    return widgets.render_button(context["request"], reader.pk if reader else None, book["id"], book["pages"])
 
 
 @pass_context

@@ -11,15 +11,17 @@ from common.web.answers import (
     require_login,
     wants_json,
 )
-from common.web.appearance import get_theme
+from common.web.appearance import get_theme, language_chosen
 from common.web.kept_forms import KeptForm, forget_forms_of_others, keep_form, take_form
 from common.web.readers import remember_reader
 from common.web.redirects import get_next_address, redirect_to, redirect_to_view, redirect_window
+from common.web.uploads import accept_files
 from common.web.visitors import get_viewer_id, get_visitor
 
 __all__ = [
     "JSON_TYPE",
     "KeptForm",
+    "accept_files",
     "appearance",
     "forget_forms_of_others",
     "get_next_address",
@@ -31,6 +33,7 @@ __all__ = [
     "json_error",
     "json_response",
     "keep_form",
+    "language_chosen",
     "personal_page",
     "redirect_to",
     "redirect_to_view",

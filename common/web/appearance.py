@@ -4,6 +4,7 @@ from typing import Final
 
 from django.conf import settings
 from django.core.exceptions import BadRequest, PermissionDenied
+from django.dispatch import Signal
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import reverse
 from django.views.decorators.csrf import csrf_exempt
@@ -16,6 +17,7 @@ from common.web.redirects import get_next_address, redirect_to
 THEMES: Final = ("system", "light", "dark")
 THEME_COOKIE: Final = f"{settings.COOKIE_PREFIX}theme"
 YEAR_SECONDS: Final = 365 * 24 * 3600
+language_chosen: Final = Signal()  # request, language: a visitor has chosen a language
 
 
 def get_theme(request: HttpRequest) -> str:
@@ -55,7 +57,11 @@ def set_theme(request: HttpRequest) -> HttpResponse:
 @csrf_exempt
 @require_POST
 def set_language(request: HttpRequest) -> HttpResponseBase:
-    """Call Django's own view after the same check of the origin."""
+    """Call Django's own view after the same check of the origin, and send ``language_chosen``."""
     if is_cross_site(request):
         raise PermissionDenied
-    return django_set_language(request)
+    response = django_set_language(request)
+    language = request.POST.get("language", "")
+    if language in dict(settings.LANGUAGES):
+        language_chosen.send(set_language, request=request, language=language)
+    return response

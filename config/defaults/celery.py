@@ -64,6 +64,7 @@ CELERY_BEAT_SCHEDULE = {
     },
     "delete-accounts": {"task": "accounts.tasks.delete_accounts", "schedule": 60.0, "options": {"expires": 60}},
     "lift-suspensions": {"task": "accounts.tasks.lift_suspensions", "schedule": 60.0, "options": {"expires": 60}},
+    "run-imports": {"task": "library.tasks.run_all", "schedule": 30.0, "options": {"expires": 30}},
     "clean-reports": {"task": "moderation.tasks.delete_old_cases", "schedule": 3600.0, "options": {"expires": 3600}},
     "clean-sessions": {"task": "accounts.tasks.clean_sessions", "schedule": 60.0, "options": {"expires": 60}},
 }

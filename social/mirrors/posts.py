@@ -36,7 +36,9 @@ def find_posts_about_books(values: Sequence[str], after: str | None, limit: int)
 def find_posts_of(values: Mapping[str, str]) -> SqlMembers:
     """Return the visible posts of a user."""
     return SqlMembers(
-        Post.objects.using(database()).shown().filter(user_id__in=parse_ids([values["author"]])), "pk", "id"
+        Post.objects.using(database()).shown().filter(user_id__in=parse_ids([values["author"]]), is_quiet=False),
+        "pk",
+        "id",
     )
 
 
@@ -75,7 +77,8 @@ class PostMirror(Mirror[PostRecord]):
         return build_record(row)
 
     def index(self, pk: str, record: Record) -> Iterable[Contribution]:
-        yield Scored(keys.posts_of(record["user"]["id"]), pk, record["id"])
+        if not record.get("is_quiet"):
+            yield Scored(keys.posts_of(record["user"]["id"]), pk, record["id"])
         if record["reply_to"]:
             yield Scored(keys.replies(record["reply_to"]["id"]), pk, record["id"])
 

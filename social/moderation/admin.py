@@ -20,7 +20,7 @@ from accounts.admin_tools import BigTableAdmin
 from common.refusals import Refused
 from common.web import redirect_to
 from social.moderation.case_page import CasePage, count_sanctions, describe_target
-from social.moderation.models import Appeal, Case, Kind, Outcome, Reason, Report, Severity
+from social.moderation.models import Action, Appeal, Case, Kind, Outcome, Reason, Report, Severity
 from social.moderation.services.appeals import decide_appeal, may_decide_appeal
 from social.moderation.services.decisions import decide_case, list_actions
 from social.moderation.staff_forms import AppealDecisionForm, DecisionForm
@@ -156,9 +156,12 @@ class CaseAdmin(QueueAdmin):
         return DecisionForm(request.POST or None, kind=row.kind)
 
     def make_context(self, request: HttpRequest, row: Case) -> dict[str, Any]:
+        page = CasePage(row)
         may_decide = row.closed_at is None and self.has_change_permission(request)
         actions = list_actions(row, request.user) if may_decide else []  # type: ignore[arg-type]
-        return {"page": CasePage(row), "actions": actions, "sanctions": count_sanctions(row), "may_decide": may_decide}
+        if page.is_missing:
+            actions = [action for action in actions if action not in (Action.HIDE, Action.DELETE)]
+        return {"page": page, "actions": actions, "sanctions": count_sanctions(row), "may_decide": may_decide}
 
     def decide(self, request: HttpRequest, row: Case, form: DecisionForm) -> str:
         made = decide_case(row.pk, form.make_ruling(), by=request.user)  # type: ignore[arg-type]

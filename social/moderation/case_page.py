@@ -1,5 +1,6 @@
 """What staff see of a case: the content as it is now, its thread, the reports, and the history of both sides."""
 
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from django.db.models import QuerySet
@@ -11,6 +12,7 @@ from common.paths import make_path
 from social.models import Post
 from social.moderation.models import Action, Appeal, Case, Decision, Kind, Report
 from social.moderation.selectors import ReporterHistory, read_reporter_histories
+from social.reviews.models import Review
 
 MAX_REPORTS: Final = 50
 MAX_ABOVE: Final = 5  # posts above the reported one, and replies to it
@@ -19,15 +21,26 @@ MAX_HISTORY: Final = 20
 
 
 class ShownPost(NamedTuple):
-    """A post, and whether it is the reported one."""
+    """A post with its whole text, and whether it is the reported one."""
 
     post: Post
+    text: str
     is_reported: bool = False
 
     @property
     def path(self) -> str:
-        """Return the path of the page with which staff hide or delete the post."""
+        """Return the path of the post in the admin."""
         return reverse("admin:social_post_change", args=[self.post.pk])
+
+    @property
+    def page_path(self) -> str:
+        """Return the path of the post's own page."""
+        return make_path("social:post", self.post.pk)
+
+    @property
+    def history_path(self) -> str:
+        """Return the path of the former versions."""
+        return make_path("social:post_history", self.post.pk)
 
     @property
     def report_path(self) -> str:
@@ -93,7 +106,7 @@ def _find_posts(case: Case) -> list[ShownPost]:
             found = posts.filter(hashtags__name=case.target)
         case _:
             return []
-    return [ShownPost(post) for post in found.order_by("-pk")[:MAX_POSTS]]
+    return _read_texts(found.order_by("-pk")[:MAX_POSTS], None)
 
 
 def _find_thread(post_id: int) -> list[ShownPost]:
@@ -103,11 +116,15 @@ def _find_thread(post_id: int) -> list[ShownPost]:
     post = posts.filter(pk=post_id).first()
     above = post.ancestors.split()[-MAX_ABOVE:] if post else []
     replies = posts.filter(parent_id=post_id).order_by("pk")[:MAX_ABOVE]
-    return [
-        *(ShownPost(one) for one in posts.filter(pk__in=above).order_by("pk")),
-        *([ShownPost(post, is_reported=True)] if post else []),
-        *(ShownPost(one) for one in replies),
-    ]
+    return _read_texts([*posts.filter(pk__in=above).order_by("pk"), *([post] if post else []), *replies], post_id)
+
+
+def _read_texts(posts: Iterable[Post], reported: int | None) -> list[ShownPost]:
+    """Return posts with their whole texts: those of reviews have only the beginning. reported: the reported post."""
+    found = list(posts)
+    reviews = Review.objects.filter(pk__in=[post.pk for post in found]).exclude(text="")
+    texts = dict(reviews.values_list("pk", "text"))
+    return [ShownPost(post, texts.get(post.pk, post.text), post.pk == reported) for post in found]
 
 
 def _find_reports(case: Case) -> list[ShownReport]:

@@ -15,8 +15,10 @@ from common.paths import make_path
 from mirror.conf import setting
 from social.content.tokens import fold_hashtag
 from social.mirrors.profiles import ProfileMirror
+from social.models import Post
 from social.moderation.models import Kind
 from social.relations.profiles import get_profile
+from social.reviews.models import Review
 from social.selectors import get_post, get_posts_tagged
 
 
@@ -32,7 +34,10 @@ class Target(NamedTuple):
 
 
 def find_target(kind: str, key: str, viewer: int | None) -> Target | None:
-    """Return a target that the viewer sees, or None."""
+    """Return a target that the viewer or a visitor without a login sees, or None.
+
+    So a reader can report a blocker: to block the reporter must not prevent a report.
+    """
     match kind:
         case Kind.POST:
             return _find_post(parse_id(key), viewer)
@@ -46,17 +51,24 @@ def find_target(kind: str, key: str, viewer: int | None) -> Target | None:
 
 
 def _find_post(pk: int | None, viewer: int | None) -> Target | None:
-    post = get_post(pk, viewer) if pk else None
-    if post is None:
+    if pk is None or not (get_post(pk, viewer) or get_post(pk, None)):
         return None
-    text = f"{post['note']}\n{post['text']}" if post["note"] else post["text"]
-    title = _("Post by %(name)s") % {"name": post["user"]["name"]}
-    return Target(Kind.POST, str(pk), title, text, post["user"]["id"], make_path("social:post", post["id"]))
+    post = Post.objects.using(setting("DATABASE")).select_related("user").filter(pk=pk).first()
+    return None if post is None else make_post_target(post)
+
+
+def make_post_target(post: Post) -> Target:
+    """Return a post as a target. Its text is complete: the post of a review has only the beginning."""
+    review = Review.objects.using(setting("DATABASE")).filter(pk=post.pk).first()
+    text = review.text if review is not None and review.text else post.text
+    title = _("Post by %(name)s") % {"name": post.user.username}
+    words = f"{post.note}\n{text}" if post.note else text
+    return Target(Kind.POST, str(post.pk), title, words, post.user_id, make_path("social:post", post.pk))
 
 
 def _find_reader(pk: int | None, viewer: int | None) -> Target | None:
     # Also a reader whom the viewer has blocked.
-    profile = get_profile(pk, viewer) if pk else None
+    profile = (get_profile(pk, viewer) or get_profile(pk, None)) if pk else None
     if profile is None:
         return None
     record = None if profile.is_locked else ProfileMirror.get(profile.id)

@@ -25,7 +25,8 @@ POSTS_PER_PROBE: Final = 4
 
 _POSTS: Final = """
       FROM social_post AS p
-     WHERE p.user_id = s.author AND NOT p.is_hidden AND ({which}) AND p.id < {below} AND p.id >= {lowest}
+     WHERE p.user_id = s.author AND NOT p.is_hidden AND NOT p.is_quiet AND ({which})
+       AND p.id < {below} AND p.id >= {lowest}
        AND (p.parent_id IS NULL OR p.user_id = s.key OR p.parent_author_id = p.user_id
             OR (s.key, p.parent_author_id) IN (SELECT x.key, x.author FROM sources AS x))
      ORDER BY p.id DESC LIMIT {limit}

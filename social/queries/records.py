@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from django.utils.translation import gettext
+
 from catalog.shelves.records import count_stars
 from mirror import Record
 from mirror.conf import setting
@@ -27,6 +29,16 @@ class PostRecord(RawRecord):
         self.likes = self.replies = 0
         self.is_liked = False
         self.stars: int | None = None
+
+    @property
+    def page_title(self) -> str:
+        """Return the title of the post's page."""
+        words = {"name": self["user"]["name"], "title": self["book"]["title"] if self["book"] else ""}
+        if self["book"] and self["kind"] == Post.Kind.REVIEW:
+            return gettext("Review of “%(title)s” by %(name)s") % words
+        if self["book"] and self["kind"] == Post.Kind.RATING:
+            return gettext("Rating of “%(title)s” by %(name)s") % words
+        return gettext("Post by %(name)s") % words
 
     @property
     def json(self) -> Record:
@@ -58,13 +70,14 @@ class PostRow(NamedTuple):
     parent_id: int | None
     parent_author_id: int | None
     ancestors: str
+    is_quiet: bool
     mentions: Sequence[str]
 
 
 POST_COLUMNS = (
     "pk", "kind", "text", "note", "created_at", "edited_at",
     "user_id", "user__username", "user__avatar", "user__is_private",
-    "book_id", "book__title", "parent_id", "parent_author_id", "ancestors",
+    "book_id", "book__title", "parent_id", "parent_author_id", "ancestors", "is_quiet",
 )  # fmt: skip
 
 
@@ -97,7 +110,7 @@ def build_record(row: PostRow) -> Record:
     if row.parent_id is not None:
         above = list(map(int, row.ancestors.split()))
         reply_to = {"id": row.parent_id, "user": row.parent_author_id, "above": above}
-    return {
+    record: Record = {
         "id": row.id,
         "user": {"id": row.user_id, "name": row.user_name, "avatar": row.user_avatar},
         "is_private": row.is_private,
@@ -110,6 +123,10 @@ def build_record(row: PostRow) -> Record:
         "reply_to": reply_to,
         "mentions": list(row.mentions),
     }
+    # Only here, so that the records of all other posts stay as they are.
+    if row.is_quiet:
+        record["is_quiet"] = True
+    return record
 
 
 def _write_time(time: datetime) -> str:

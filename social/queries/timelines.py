@@ -21,7 +21,7 @@ _FIRST_REPLIES: Final = f"FROM social_post p WHERE p.parent_id = k.value AND {IS
 
 def find_posts(below: int | None, limit: int) -> list[int]:
     """Return the next ids of all posts without replies and ratings."""
-    return _find_ids(below, limit, parent_id=None, kind__in=NOT_RATINGS)
+    return _find_ids(below, limit, parent_id=None, is_quiet=False, kind__in=NOT_RATINGS)
 
 
 def find_posts_about(book: str, below: int | None, limit: int) -> list[int]:

@@ -51,7 +51,8 @@ def _query_each_key(one: str, keys: Sequence[Any], limit: int, kind: str = "bigi
 
 def find_newest_posts(limit: int) -> list[int]:
     """Return the ids of the newest posts on the site, without replies and ratings."""
-    return _find_newest_ids(_posts().public().filter(parent_id=None).exclude(kind=Post.Kind.RATING), limit)
+    shown = _posts().public().filter(parent_id=None, is_quiet=False)
+    return _find_newest_ids(shown.exclude(kind=Post.Kind.RATING), limit)
 
 
 def find_newest_about_books(pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
@@ -77,25 +78,30 @@ def find_newest_tagged(names: Sequence[str], limit: int) -> Mapping[str, Sequenc
 def find_reached_timelines(rows: Sequence[str], after: str | None, limit: int) -> list[Reached]:
     """Return the home timelines that these posts ("id:author") concern: the authors' own, then followers' by user id.
 
-    ``after`` is the last follower's id of the previous call. A pulled post concerns only its author's timeline. The
-    script refuses a reply to an author whom the follower does not follow.
+    ``after`` is the last follower's id of the previous call. A pulled post concerns only its author's timeline, and a
+    quiet one concerns none. The script refuses a reply to an author whom the follower does not follow.
     Inactive authors need no check here: they are in no reader's set of followed users, and a status change recomputes
     the windows.
     """
     posts = [(ends[0], ends[1]) for row in rows if len(ends := parse_ids(row.split(":"))) == 2]
     # Deleted and hidden posts are not found here. They are delivered to all followers, as removals.
     there = _posts().filter(pk__in=[pk for pk, _ in posts], is_hidden=False)
+    quiet: set[int] = set()
     pulled: dict[int, bool] = {}
     replied: dict[int, int] = {}  # the author of the parent, for replies to others; 0 after the account's deletion
-    for pk, author, is_pulled, parent, other in there.values_list(
-        "pk", "user_id", "is_pulled", "parent_id", "parent_author_id"
+    for pk, author, is_pulled, is_quiet, parent, other in there.values_list(
+        "pk", "user_id", "is_pulled", "is_quiet", "parent_id", "parent_author_id"
     ):
         pulled[pk] = is_pulled
+        if is_quiet:
+            quiet.add(pk)
         if parent is not None and other != author:
             replied[pk] = other or 0
     by_author: dict[int, list[int]] = defaultdict(list)
     found: list[Reached] = []
     for pk, author in posts:
+        if pk in quiet:
+            continue
         if not pulled.get(pk, False):
             by_author[author].append(pk)
         if after is None:

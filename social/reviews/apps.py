@@ -10,6 +10,7 @@ class ReviewsConfig(AppConfig):
     verbose_name = _("reviews")
 
     def ready(self) -> None:
-        from social.reviews import personal, receivers  # noqa: F401  (receivers register on import)
+        from social.reviews import importing, personal, receivers  # noqa: F401  (receivers register on import)
 
         personal.register_parts()
+        importing.register()

@@ -5,6 +5,7 @@ There are no images, no headings and no HTML of the writer. Plain words are rend
 addresses are links.
 """
 
+import re
 from collections.abc import Sequence
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -20,32 +21,45 @@ from common.rendered import remember_rendered
 from social.content.html import EXTERNAL_LINK, to_html
 
 MAX_BYTES: Final = 16_000_000  # of remembered reviews; the longest take about 60 kB
-MAX_NESTING: Final = 12  # quotes and lists within one another
+MAX_NESTING: Final = 24  # of blocks within one another: a quote is one, an item of a list two
 BARS: Final = "||"
 # Names in the environment of a rendering: the host of the present link, and the mentioned readers.
 HOST: Final = "host"
 MENTIONS: Final = "mentions"
+# The bars touch the words, unlike those of a writer who separates words with them.
+_long_spoiler: Final = re.compile(r"\|\|(?=\S)(?:(?!\|\|).)+?(?<=\S)\|\|", re.DOTALL)
+_blank_line: Final = re.compile(r"\n\s*\n")
 RULES: Final = ("blockquote", "list", "emphasis", "link", "newline", "escape")
 
 
 @remember_rendered(MAX_BYTES)
 def render_markdown(text: str, mentions: tuple[str, ...] = ()) -> SafeString:
     """Return a review's text as HTML. mentions: the names that link to readers' pages."""
-    return mark_safe(_parser.render(text, {MENTIONS: mentions}))
+    return mark_safe(_parser.render(_close_spoilers(text), {MENTIONS: mentions}))
 
 
-def strip_markdown(text: str) -> str:
-    """Return the words of a review without marks, in one paragraph. Spoilers are left out: "…" stands for each."""
-    blocks = _parser.parse(text)
-    words = " ".join(_join_words(block.children or ()) for block in blocks if block.type == "inline")
+def strip_markdown(text: str, *, with_spoilers: bool = False) -> str:
+    """Return the words of a review without marks, in one paragraph. Without spoilers, "…" stands for each."""
+    blocks = _parser.parse(_close_spoilers(text))
+    words = " ".join(_join_words(block.children or (), with_spoilers) for block in blocks if block.type == "inline")
     return " ".join(words.split())
 
 
-def _join_words(tokens: Sequence[Token]) -> str:
+def is_too_nested(text: str) -> bool:
+    """Return whether quotes and lists are nested so deeply that the parser would leave out their words."""
+    return any(block.nesting == 1 and block.level >= MAX_NESTING - 1 for block in _parser.parse(_close_spoilers(text)))
+
+
+def _close_spoilers(text: str) -> str:
+    """Divide spoilers of several paragraphs into one for each, because marks in a line end with the paragraph."""
+    return _long_spoiler.sub(lambda found: _blank_line.sub(rf"{BARS}\g<0>{BARS}", found[0]), text)
+
+
+def _join_words(tokens: Sequence[Token], with_spoilers: bool) -> str:
     parts: list[str] = []
     for token in tokens:
         if token.type == "spoiler":
-            parts.append("…")
+            parts.append(_join_words(token.children or (), with_spoilers) if with_spoilers else "…")
         elif token.type in ("softbreak", "hardbreak"):
             parts.append(" ")
         else:

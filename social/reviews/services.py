@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
 
 from catalog.models import Book
 from catalog.shelves.records import build_entry_key, load_entries
@@ -12,7 +13,7 @@ from catalog.shelves.services import BookNotFound, rate_book
 from common.database import repeat_after_conflict
 from social.content.cleaning import OF_REVIEWS, clean, empty_error, shorten
 from social.models import Post, new_key
-from social.reviews.markdown import strip_markdown
+from social.reviews.markdown import is_too_nested, strip_markdown
 from social.reviews.models import Review
 from social.services.posts import FormerText, clean_note, replace_text, save_post
 
@@ -28,10 +29,11 @@ class Draft(NamedTuple):
     language: str = ""
 
 
-class _CleanDraft(NamedTuple):
-    """A draft, cleaned for storage. excerpt: the text of its post."""
+class CleanDraft(NamedTuple):
+    """A draft, cleaned for storage. words: the text without marks. excerpt: the text of its post."""
 
     text: str
+    words: str
     excerpt: str
     note: str
     language: str
@@ -43,7 +45,7 @@ def write_review(user_id: int, book_id: int, draft: Draft, today: date) -> Revie
 
     Raises ValidationError by field (text, note), and BookNotFound.
     """
-    content = _clean_draft(draft)
+    content = clean_draft(draft)
     try:
         with transaction.atomic():
             if not Book.objects.filter(pk=book_id).exists():
@@ -79,24 +81,29 @@ def update_rating_post(user_id: int, book_id: int, stars: int | None) -> None:
     if stars is not None and review is None:
         entry = load_entries([(user_id, book_id)]).get(build_entry_key(user_id, book_id))
         if entry is not None and entry.is_public:
-            made = _save_post(user_id, book_id, Post.Kind.RATING)
+            made = _make_post(user_id, book_id, Post.Kind.RATING)
+            save_post(made)
             Review.objects.create(post=made, user_id=user_id, book_id=book_id)
 
 
-def _clean_draft(draft: Draft) -> _CleanDraft:
+def clean_draft(draft: Draft) -> CleanDraft:
+    """Return a draft as it is stored. Raises ValidationError by field (text, note)."""
     language = draft.language if draft.language in LANGUAGES else ""
     try:
         text = clean(draft.text, OF_REVIEWS)
         excerpt = shorten(strip_markdown(text))
+        if is_too_nested(text):
+            raise ValidationError(_("Quotes and lists are nested too deeply."))
         # Marks alone are no text.
         if not excerpt:
             raise empty_error()
     except ValidationError as error:
         raise ValidationError({"text": error}) from None
-    return _CleanDraft(text, excerpt, clean_note(draft.note), language)
+    words = strip_markdown(text, with_spoilers=True)
+    return CleanDraft(text, words, excerpt, clean_note(draft.note), language)
 
 
-def _save_review(user_id: int, book_id: int, content: _CleanDraft) -> Review:
+def _save_review(user_id: int, book_id: int, content: CleanDraft) -> Review:
     """Save the review under its lock. One that is new replaces the post of the rating."""
     review = Review.objects.select_for_update().filter(user_id=user_id, book_id=book_id).first()
     if review is not None and review.text:
@@ -105,13 +112,15 @@ def _save_review(user_id: int, book_id: int, content: _CleanDraft) -> Review:
     if review is not None:
         # New, so that it appears at the top of timelines.
         Post.objects.filter(pk=review.pk).delete()
-    post = _save_post(user_id, book_id, Post.Kind.REVIEW, content.excerpt, content.note)
+    post = _make_post(user_id, book_id, Post.Kind.REVIEW)
+    post.text, post.note = content.excerpt, content.note
+    save_post(post, named_in=content.words)
     return Review.objects.create(
         post=post, user_id=user_id, book_id=book_id, text=content.text, language=content.language
     )
 
 
-def _edit_review(review: Review, content: _CleanDraft) -> None:
+def _edit_review(review: Review, content: CleanDraft) -> None:
     post = Post.objects.select_for_update().get(pk=review.pk)
     is_same = (review.text, review.language, post.note) == (content.text, content.language, content.note)
     # The second of two clicks changes nothing.
@@ -122,12 +131,11 @@ def _edit_review(review: Review, content: _CleanDraft) -> None:
     review.save(update_fields=["text", "language"])
     post.note = content.note
     if former.text != content.text:
-        replace_text(post, content.excerpt, former)
+        replace_text(post, content.excerpt, former, named_in=content.words)
     else:
         post.save(update_fields=["note"])
 
 
-def _save_post(user_id: int, book_id: int, kind: Post.Kind, text: str = "", note: str = "") -> Post:
-    made = Post(user_id=user_id, book_id=book_id, kind=kind, text=text, note=note, key=new_key())
-    save_post(made)
-    return made
+def _make_post(user_id: int, book_id: int, kind: Post.Kind) -> Post:
+    """Return an unsaved post without a text."""
+    return Post(user_id=user_id, book_id=book_id, kind=kind, key=new_key())

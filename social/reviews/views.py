@@ -4,16 +4,18 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.conf import settings
+from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 from django.utils.cache import patch_vary_headers
 from django.utils.translation import get_language
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.ratelimit import count_at_rates, count_event
-from accounts.views import render_too_often
+from accounts.views import describe_wait
 from catalog.selectors import get_book
 from catalog.shelves.forms import StarsField
 from catalog.shelves.records import count_stars, write_stars
@@ -26,6 +28,7 @@ from common.public_pages import public_page
 from common.web import (
     get_user_id,
     get_viewer_id,
+    json_error,
     json_response,
     personal_page,
     redirect_to_view,
@@ -108,6 +111,7 @@ def write(request: HttpRequest, pk: int) -> HttpResponse:
         raise Http404
     review = find_review(user_id, pk)
     shown: dict[str, Any] = {"book": book, "languages": LANGUAGES, "is_new": review is None}
+    shown["is_hidden"] = review is not None and review.post.is_hidden
     if request.method != "POST":
         entry = find_entry(user_id, pk)
         shown.update(_fill_form(review), entry=entry)
@@ -115,7 +119,7 @@ def write(request: HttpRequest, pk: int) -> HttpResponse:
     if seconds := count_event("post-try", user_id, *settings.POST_TRIES) or count_at_rates(
         "review", user_id, settings.POST_RATES
     ):
-        return render_too_often(request, seconds, make_path("reviews:write", pk))
+        return _respond_too_often(request, seconds, {**shown, **_keep_input(request)})
     form = ReviewForm(request.POST)
     try:
         if not form.is_valid():
@@ -127,6 +131,9 @@ def write(request: HttpRequest, pk: int) -> HttpResponse:
         return _respond_refused(request, error, {**shown, **_keep_input(request)})
     if wants_json(request):
         return json_response({"id": made.pk}, 201 if review is None else 200)
+    if shown["is_hidden"]:
+        messages.success(request, _("Saved."))
+        return redirect_to_view("reviews:write", pk)
     return redirect_to_view("social:post", made.pk)
 
 
@@ -140,6 +147,17 @@ def _keep_input(request: HttpRequest) -> dict[str, Any]:
     """Return what the reader typed, for the form beside an error."""
     typed: dict[str, Any] = {name: request.POST.get(name, "") for name in ("text", "note", "language")}
     return {**typed, "entry": {"stars": _parse_stars(request.POST.get("stars"))}}
+
+
+def _respond_too_often(request: HttpRequest, seconds: int, shown: dict[str, Any]) -> HttpResponse:
+    """Return the form with the typed text, and the time until the next attempt."""
+    message = _("Too many requests. Try again in %(wait)s.") % {"wait": describe_wait(seconds)}
+    if wants_json(request):
+        response = json_error(message, 429)
+    else:
+        response = render(request, "social/reviews/write.html", {**shown, "error": message}, status=429)
+    response.headers["Retry-After"] = str(seconds)
+    return response
 
 
 def _respond_refused(request: HttpRequest, error: ValidationError, shown: dict[str, Any]) -> HttpResponse:

@@ -6,11 +6,9 @@ from typing import Final, NamedTuple
 
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
-from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from accounts.models import User
 from catalog.models import Book
 from common.database import repeat_after_conflict
 from common.text import remove_invisible
@@ -103,10 +101,10 @@ def edit_post(post_id: int, text: str, *, note: str | None = None, by: int) -> b
     return True
 
 
-def replace_text(post: Post, text: str, former: FormerText) -> None:
+def replace_text(post: Post, text: str, former: FormerText, *, named_in: str = "") -> None:
     """Replace the text of a locked post, and keep the former one as a version, in the present transaction.
 
-    The content note of the post is saved as well.
+    The content note of the post is saved as well. named_in: see ``save_post``.
     """
     written_at = post.edited_at or post.created_at
     PostVersion.objects.create(post=post, text=former.text, note=former.note, written_at=written_at)
@@ -117,22 +115,30 @@ def replace_text(post: Post, text: str, former: FormerText) -> None:
     hint("mentions", "", [str(pk) for pk in post.mentions.values_list("user_id", flat=True)])
     post.hashtags.all().delete()
     post.mentions.all().delete()
-    _save_names(post)
+    _save_names(post, named_in or text)
 
 
-def save_post(made: Post) -> None:
-    """Save a new post with its mentions and hashtags, in the present transaction."""
+def save_post(made: Post, *, named_in: str = "") -> None:
+    """Save a new post with its mentions and hashtags, in the present transaction.
+
+    named_in: the text that has them, of a post whose own text is only the beginning of it.
+    """
     # Decided once, for this post: a later switch of the author moves no older posts.
     made.is_pulled = is_pulled_now(made.user_id)
     made.save(force_insert=True)
-    _save_names(made)
+    _save_names(made, named_in or made.text)
 
 
 @repeat_after_conflict
 def delete_post(post_id: int, *, by: int) -> bool:
-    """Delete a post. Return False if it does not exist, or ``by`` is neither its author nor permitted staff."""
-    mine = Q() if _may_delete_any(by) else Q(user_id=by)
-    return bool(Post.objects.filter(mine, pk=post_id).delete()[0])
+    """Delete an own post. Return False if it does not exist or belongs to another reader."""
+    return bool(Post.objects.filter(pk=post_id, user_id=by).delete()[0])
+
+
+@repeat_after_conflict
+def remove_post(post_id: int) -> bool:
+    """Delete any reader's post, as staff decided. Return False if it does not exist."""
+    return bool(Post.objects.filter(pk=post_id).delete()[0])
 
 
 def hide_post(post_id: int) -> bool:
@@ -194,13 +200,13 @@ def _set_parent(made: Post, parent_id: int) -> None:
     made.parent_id, made.parent_author_id, made.ancestors = parent_id, parent.user_id, " ".join(above)
 
 
-def _save_names(made: Post) -> None:
-    """Save the hashtags and the mentions in the text of a post that has none."""
-    names = find_hashtags(made.text)[:MAX_HASHTAGS]
+def _save_names(made: Post, text: str) -> None:
+    """Save the hashtags and the mentions in a text, for a post that has none."""
+    names = find_hashtags(text)[:MAX_HASHTAGS]
     Hashtag.objects.bulk_create(Hashtag(post=made, name=name) for name in names)
     # Bulk inserts send no signals, so the windows are named here.
     hint("hashtag", "", names)
-    found = find_mentions(made.text, made.user_id)
+    found = find_mentions(text, made.user_id)
     Mention.objects.bulk_create(Mention(post=made, user_id=pk, name=name) for pk, name in found)
     hint("mentions", "", [str(pk) for pk, _ in found])
 
@@ -218,8 +224,3 @@ def _set_hidden(post_id: int, *, hidden: bool) -> bool:
             found.is_hidden = hidden
             found.save(update_fields=["is_hidden"])
     return found is not None
-
-
-def _may_delete_any(user_id: int) -> bool:
-    user = User.objects.filter(pk=user_id, is_active=True, is_staff=True).first()
-    return user is not None and user.has_perm("social.delete_post")

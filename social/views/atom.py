@@ -18,10 +18,10 @@ from django.views.decorators.http import require_safe
 
 from accounts.names import make_public_path
 from catalog.selectors import get_author, get_book
+from catalog.shelves.forms import get_today
 from catalog.shelves.models import Privacy, Shelf
 from catalog.shelves.records import write_stars
 from catalog.shelves.selectors import ShelvedBook, find_shelf_page, get_shelf_summary
-from catalog.shelves.views import get_today
 from common.paths import make_absolute, make_path
 from common.public_pages import public_page
 from common.web import get_viewer_id

@@ -15,8 +15,7 @@ from catalog.search.selectors import search
 from common.ids import MAX_ID, parse_id
 from common.paths import make_path
 from common.refusals import Refused
-from common.web import get_user_id, personal_page, redirect_to_view
-from common.web.uploads import accept_files
+from common.web import accept_files, get_user_id, personal_page, redirect_to_view
 from social.profiles import pictures, services
 from social.profiles.forms import MAX_LINKS, ProfileForm
 from social.profiles.selectors import read_about

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_safe
 
 from common.paths import make_path
 from common.public_pages import public_page
-from common.web import get_viewer_id, get_visitor, json_response, wants_json
+from common.web import get_viewer_id, json_response, wants_json
 from social.selectors import get_thread
 from social.timelines.pages import parse_cursor
 from social.timelines.threads import Cursor, Thread
@@ -32,10 +32,7 @@ def one_post(request: HttpRequest, pk: int) -> HttpResponse:
     if wants_json(request):
         response = json_response(_build_json(pk, found, address))
     else:
-        # Without a session, the user is not asked for, and the page can be stored.
-        is_staff = get_visitor(request) is not None and request.user.is_staff
-        may = is_staff and request.user.has_perm("social.delete_post")
-        shown = {"thread": found, "post": found.post, "address": address, "may_delete": may}
+        shown = {"thread": found, "post": found.post, "address": address}
         response = render(request, "social/one_post.html", shown)
     patch_vary_headers(response, ["Accept"])
     return response

@@ -7,6 +7,7 @@ from django.core.management import call_command
 from accounts.models import User
 from demo.community.conversation import load_demo_conversation
 from demo.community.reviews import load_demo_reviews
+from demo.lists import load_demo_lists
 from demo.people import load_demo_people
 from demo.posts import load_demo_posts
 from demo.shelves import load_demo_shelves
@@ -22,6 +23,7 @@ def load_demo() -> User:
     call_command("demo_books", stdout=sys.stderr)
     load_demo_people()
     load_demo_shelves()
+    load_demo_lists()
     load_demo_reviews()
     load_demo_posts()
     load_demo_conversation()

@@ -318,3 +318,10 @@ def test_an_import_updates_the_statistics_of_the_planner(tmp_path: Path, capsys:
         load(tmp_path, capsys)
         cursor.execute("SELECT reltuples FROM pg_class WHERE relname IN ('catalog_book', 'catalog_book_tags')")
         assert [count for (count,) in cursor.fetchall()] == [1, 1]
+
+
+def test_pages_are_read_if_the_file_has_them(tmp_path: Path, capsys: Capture) -> None:
+    header, row = books_csv({}).splitlines()
+    write(tmp_path, f"{header},pages\r\n{row},352\r\n")
+    load(tmp_path, capsys)
+    assert Book.objects.get().pages == 352

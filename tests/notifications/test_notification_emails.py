@@ -12,7 +12,7 @@ from accounts.models import User
 from accounts.notifications import services
 from accounts.notifications.emails import sending
 from accounts.notifications.emails.unsubscribing import Subscription, make_link
-from accounts.notifications.models import Mailing, Notification, Preference, Way
+from accounts.notifications.models import Notification, Preference, Way
 from accounts.notifications.tasks import remove_old, send_emails
 from common import clock
 from mirror.relay.drains import drain_all
@@ -234,15 +234,18 @@ def test_a_fact_during_the_sending_is_sent_later(
     assert "carol and bob liked your post." in second.body
 
 
-def test_emails_are_in_the_language_of_the_settings_page(
+def test_emails_are_in_the_language_that_the_reader_chose_last(
     client: Client, readers: list[User], post: Post, moved: Clock
 ) -> None:
     alice, bob, _ = readers
     client.force_login(alice)
     ways = {**dict.fromkeys(services.get_ways(alice.pk), "site"), "like": "email"}
-    response = client.post("/notifications/settings/", ways, headers={"Accept-Language": "zh-hans"})
-    assert response.status_code == 302
-    assert Mailing.objects.get().language == "zh-hans"
+    assert client.post("/notifications/settings/", ways).status_code == 302
+    for language in ("zh-hans", "xx"):
+        client.post("/look/language/", {"language": language})
+    Client().post("/look/language/", {"language": "en"})
+    alice.refresh_from_db()
+    assert alice.language == "zh-hans"
     likes.like_post(bob.pk, post.pk)
     (email,) = send(moved)
     assert "bob" in email.body

@@ -28,7 +28,10 @@ UNSAFE: Final = ("POST", "PUT", "PATCH", "DELETE")
 WITHOUT_TOKEN: Final = {"set_theme", "set_language", "shop:callback", "notifications:unsubscribe"}
 # Actions that the admin never offers: counters are reset by an action, and the book of the world is one that the shop
 # sells, so it is withdrawn from sale. A decision about a case suspends a user.
-NEVER: Final = {("accounts.failedlogins", "delete"), ("catalog.book", "delete"), ("accounts.suspension", "add")}
+NEVER: Final = {
+    ("accounts.failedlogins", "delete"), ("catalog.book", "delete"), ("accounts.suspension", "add"),
+    ("social.post", "delete"),
+}  # fmt: skip
 SAME_AS: Final = {"catalog.tagalias": "catalog.tag"}  # pages with the permissions of another model
 VERBS: Final = {"changelist": "view", "change": "view", "history": "view", "add": "add", "delete": "delete"}
 

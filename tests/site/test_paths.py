@@ -31,8 +31,8 @@ FILES_WITH_PATHS: Final = {
     "config/checks.py": "a message names a page",
     "config/copies/databases.py": "folders of PostgreSQL's programs",
     "config/defaults/shop.py": "the default of a setting",
-    "config/environment.py": "the file with the environment of production",
     "config/defaults/web.py": "the path of uploads, which the web server compares before Django does",
+    "config/environment.py": "the file with the environment of production",
     "config/settings.py": "STATIC_URL and MEDIA_URL",
 }
 PREFIX: Final = "/bookshop/"

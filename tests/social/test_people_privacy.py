@@ -89,6 +89,7 @@ class Town:
             "name": [self.other(viewer).username, "Carol", viewer.username],
             "hashtag": [TAG],
             "shelf": ["read"],
+            "year": [2026],
             "file": [f"{'0' * 24}-96.webp"],
             "pk": [self.book.pk] if of_books else [owned[self.other(viewer).pk], owned[self.carol.pk]],
         }
@@ -155,7 +156,7 @@ def walk(town: Town, viewer: User, way: str) -> dict[str, list[str]]:
             with sql_only() if way == "sql" else nullcontext():
                 response = client.get(address, headers=headers)
             assert response.status_code in (200, 302, 404, 405), address
-            found[name].append(f"{response.headers} {response.content.decode()}")
+            found[name].append(f"{response.headers} {response.content.decode(errors='replace')}")
     return found
 
 

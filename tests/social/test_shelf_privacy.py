@@ -28,11 +28,16 @@ from tests.support.warm_mirrors import rebuild
 pytestmark = pytest.mark.django_db(transaction=True)
 
 JSON = {"Accept": "application/json"}
-LEVELS = {Shelf.WANT: Privacy.PUBLIC, Shelf.READING: Privacy.FOLLOWERS, Shelf.READ: Privacy.ME}
+LEVELS = {
+    Shelf.WANT: Privacy.PUBLIC,
+    Shelf.READING: Privacy.FOLLOWERS,
+    Shelf.READ: Privacy.ME,
+    Shelf.ABANDONED: Privacy.FOLLOWERS,
+}
 TITLES = {shelf: f"A secret of {shelf.value}!" for shelf in Shelf}
 SEEN = {
     "owner": set(Shelf),
-    "follower": {Shelf.WANT, Shelf.READING},
+    "follower": {Shelf.WANT, Shelf.READING, Shelf.ABANDONED},
     "stranger": {Shelf.WANT},
     "anonymous": {Shelf.WANT},
     "blocked": set(),
@@ -41,7 +46,7 @@ SEEN = {
 
 
 class Library:
-    """Olga's three shelves, each with one book and a different privacy."""
+    """Olga's shelves, each with one book and a different privacy."""
 
     def __init__(self) -> None:
         names = ("owner", "follower", "stranger", "blocked", "blocking")
@@ -72,6 +77,8 @@ class Library:
         for address in (start, *(f"{start}?shelf={shelf.value}" for shelf in Shelf)):
             for headers in ({}, JSON):
                 yield client.get(address, headers=headers).content.decode()
+        for headers in ({}, JSON):
+            yield client.get(f"{start}statistics/?year=2026", headers=headers).content.decode()
 
     def seen_by(self, client: Client) -> set[Shelf]:
         text = "\n".join(self.pages(client))
@@ -81,6 +88,26 @@ class Library:
 @pytest.fixture
 def library() -> Library:
     return Library()
+
+
+def test_only_visitors_of_the_shelf_of_read_books_see_its_statistics(library: Library) -> None:
+    services.put_on_shelf(library.owner.pk, library.books[Shelf.WANT].pk, Shelf.READ, date(2026, 3, 4))
+    title, seen = TITLES[Shelf.WANT], {}
+    for level in Privacy:
+        services.set_privacy(library.owner.pk, Shelf.READ, level)
+        Book.objects.update(pages=300)
+        drain_all()
+        for name in SEEN:
+            client = library.client(name)
+            pages = (f"/u/Olga%20owner/shelves/{page}" for page in ("statistics/?year=2026", "2026.png"))
+            text, picture = (client.get(page) for page in pages)
+            assert (title in text.content.decode()) == (picture.status_code == 200)
+            seen[level, name] = picture.status_code == 200
+    assert {level: [name for name in SEEN if seen[level, name]] for level in Privacy} == {
+        Privacy.PUBLIC: ["owner", "follower", "stranger", "anonymous"],
+        Privacy.FOLLOWERS: ["owner", "follower"],
+        Privacy.ME: ["owner"],
+    }
 
 
 @pytest.mark.parametrize("answered_by", ["Redis", "SQL"])

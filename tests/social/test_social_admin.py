@@ -1,10 +1,11 @@
-"""Posts, follows, blocks and mutes in the admin: searching, hiding and ending, and the effect on the site."""
+"""Posts, follows, blocks and mutes in the admin: searching, opening cases and ending, and the effect on the site."""
 
 from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Permission
+from django.core import mail
 from django.test import Client
 from redis import Redis
 
@@ -16,11 +17,14 @@ from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
 from social import keys
 from social.models import Block, Follow, Hashtag, Mention, Mute, Post, Pulled
+from social.moderation.models import Case
+from social.services import posts
 from tests.support.social.timelines import follow, make_posts, make_users, warm_up
 
 POSTS, FOLLOWS, BLOCKS = "/admin/social/post/", "/admin/social/follow/", "/admin/social/block/"
 MUTES, PULLED, USERS = "/admin/social/mute/", "/admin/social/pulled/", "/admin/accounts/user/"
 LISTS = (POSTS, FOLLOWS, BLOCKS, MUTES, PULLED)
+NO_INLINES = {f"{name}-{what}": "0" for name in ("mentions", "hashtags") for what in ("TOTAL_FORMS", "INITIAL_FORMS")}
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -89,21 +93,45 @@ def test_view_permissions_allow_no_action() -> None:
     one_of_each()
     dora, post = clerk("view_post", "view_follow"), Post.objects.get()
     assert dora.get(POSTS).context["action_form"] is None  # no action is offered
-    act(dora, POSTS, "hide", post)
-    act(dora, POSTS, "remove", post)
+    act(dora, POSTS, "open_cases", post)
+    act(dora, POSTS, "unhide", post)
     act(dora, FOLLOWS, "end_selected", Follow.objects.get())
     dora.post(f"{POSTS}{post.pk}/change/", {"is_hidden": "on"})
     dora.post(f"{POSTS}{post.pk}/delete/", {"post": "yes"})
     assert Post.objects.filter(is_hidden=False).exists()
+    assert not Case.objects.exists()
     assert Follow.objects.exists()
 
 
-def test_change_permissions_do_not_allow_deletion() -> None:
+def test_posts_are_neither_hidden_nor_deleted_without_a_decision(staff: Client) -> None:
     one_of_each()
-    dora, post = clerk("view_post", "change_post"), Post.objects.get()
-    act(dora, POSTS, "remove", post)
-    act(dora, POSTS, "hide", post)
-    assert Post.objects.get().is_hidden
+    post = Post.objects.get()
+    assert staff.post(f"{POSTS}{post.pk}/delete/", {"post": "yes"}).status_code == 403
+    staff.post(f"{POSTS}{post.pk}/change/", {"is_hidden": "on"} | NO_INLINES)
+    assert not Post.objects.get().is_hidden
+    page = staff.get(f"{POSTS}").content.decode()
+    assert 'value="hide"' not in page
+    assert 'value="remove"' not in page
+
+
+def test_staff_open_cases_about_posts(staff: Client) -> None:
+    alice, bob = make_users("alice", "bob")
+    first, second = make_posts(alice, 2)
+    other = make_posts(bob)[0]
+    posts.hide_post(other.pk)
+    form = {"action": "open_cases", "_selected_action": [first.pk]}
+    response = staff.post(POSTS, form)
+    case = Case.objects.get()
+    assert response.headers["Location"] == f"/admin/moderation/case/{case.pk}/change/"
+    assert (case.target, case.author, case.reports.get().copy) == (str(first.pk), alice, first.text)
+    # Once more, of several posts, one of which is hidden.
+    page = act(staff, POSTS, "open_cases", first, second, other)
+    assert "3 cases are open." in page
+    assert Case.objects.count() == 3
+    assert not mail.outbox
+    staff.post(f"/admin/moderation/case/{case.pk}/change/", {"action": "hide", "basis": "terms", "facts": "Spam"})
+    first.refresh_from_db()
+    assert first.is_hidden
 
 
 @pytest.mark.parametrize("path", LISTS)
@@ -158,33 +186,17 @@ def test_hidden_posts_disappear_from_the_site_and_come_back(staff: Client, redis
     (alice,) = make_users("alice")
     first, second, third = make_posts(alice, 3)
     warm_up(alice)
-    assert "2 posts were hidden." in act(staff, POSTS, "hide", first, second)
-    assert set(Post.objects.filter(is_hidden=True)) == {first, second}
+    for post in (first, second):
+        posts.hide_post(post.pk)
+    drain_all()
     assert redis.zrange(keys.global_timeline(), 0, -1) == [str(third.pk).encode()]
     assert not redis.exists(keys.post(first.pk))
-    assert "0 posts were hidden." in act(staff, POSTS, "hide", first)
-    assert "1 post is visible again." in act(staff, POSTS, "unhide", first)
+    assert "1 post is visible again." in act(staff, POSTS, "unhide", first, third)
     assert redis.exists(keys.post(first.pk))
-    assert [entry.object_id for entry in LogEntry.objects.order_by("pk")] == [
-        *map(str, (first.pk, second.pk, first.pk))
-    ]
+    assert [entry.object_id for entry in LogEntry.objects.order_by("pk")] == [str(first.pk)]
 
 
-def test_removed_posts_stay_deleted(staff: Client, redis: Redis) -> None:
-    (alice,) = make_users("alice")
-    first, second = make_posts(alice, 2)
-    warm_up(alice)
-    assert "1 post was deleted." in act(staff, POSTS, "remove", first)
-    assert list(Post.objects.all()) == [second]
-    assert not redis.exists(keys.post(first.pk))
-    staff.post(f"{POSTS}{second.pk}/delete/", {"post": "yes"})
-    drain_all()
-    assert not Post.objects.exists()
-    assert not redis.exists(keys.post(second.pk))
-    assert LogEntry.objects.count() == 2
-
-
-def test_the_page_of_a_post_hides_it_and_sets_its_book(staff: Client, redis: Redis) -> None:
+def test_the_page_of_a_post_sets_its_book(staff: Client, redis: Redis) -> None:
     (alice,) = make_users("alice")
     (post,) = make_posts(alice)
     warm_up(alice)
@@ -193,22 +205,14 @@ def test_the_page_of_a_post_hides_it_and_sets_its_book(staff: Client, redis: Red
     staff.post(address, {"book": str(book.pk)} | NO_INLINES)
     drain_all()
     assert redis.zrange(keys.book_posts(book.pk), 0, -1) == [str(post.pk).encode()]
-    staff.post(address, {"is_hidden": "on", "book": str(book.pk)} | NO_INLINES)
-    post.refresh_from_db()
-    drain_all()
-    assert (post.is_hidden, post.book) == (True, book)
-    assert not redis.exists(keys.book_posts(book.pk), keys.post(post.pk))
-
-
-NO_INLINES = {f"{name}-{what}": "0" for name in ("mentions", "hashtags") for what in ("TOTAL_FORMS", "INITIAL_FORMS")}
 
 
 def test_too_many_selected_rows_are_refused(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(AuditedAdmin, "max_selected", 2)
     (alice,) = make_users("alice")
     rows = make_posts(alice, 3)
-    assert "choose at most 2" in act(staff, POSTS, "remove", *rows)
-    assert Post.objects.count() == 3
+    assert "choose at most 2" in act(staff, POSTS, "open_cases", *rows)
+    assert not Case.objects.exists()
 
 
 def test_posts_are_found_by_words_author_hashtag_and_number(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ from django.db import DatabaseError, connections
 from redis.exceptions import RedisError
 
 from accounts.models import LoginStats, User
+from catalog.lists.models import ListedBook
 from catalog.models import Tag, TagVote
 from catalog.shelves.models import ShelfEntry
 from demo.browser import SiteUnavailable
@@ -77,6 +78,7 @@ class FinalCheck:
             ("tag", _read_tags(), False),
             ("shelf", _read_shelves("shelf"), ""),
             ("stars", _read_shelves("stars"), None),
+            ("listed", _read_lists(), False),
             ("review", _read_reviews(), ""),
             ("tag name", {("tag name", pk): name for pk, name in Tag.objects.values_list("pk", "name")}, None),
             ("hiding", _read_hidden(), True),  # a deleted post is hidden as well
@@ -218,6 +220,11 @@ def _names() -> list[str]:
 
 def _pairs(model: type[Follow | Block], one: str, other: str) -> list[tuple[str, str]]:
     return [*model.objects.values_list(f"{one}__username", f"{other}__username")]
+
+
+def _read_lists() -> Rows:
+    rows = ListedBook.objects.values_list("reading_list__user__username", "book_id")
+    return {("listed", name, book): True for name, book in rows}
 
 
 def _read_reviews() -> Rows:

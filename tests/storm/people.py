@@ -27,10 +27,10 @@ REPLY_SHARE = 0.3  # of posts
 LOGOUT_SHARE = 0.2  # of what people do while something is away, because a lost logout is the worst that a fault can do
 TOO_LONG, TOO_MANY = 5000, 1000  # characters, copies
 TAGS = ("storm-one", "storm-two", "storm-three")
-SHELVES = ("want-to-read", "reading", "read")
+SHELVES = ("want-to-read", "reading", "read", "did-not-finish")
 PAGES = (
     "/", "/shop/sale/", "/global/", "/home/", "/accounts/leaderboard/", "/books/?q=", "/shelves/read/", "/loginlog/",
-    "/shop/orders/", "/shop/cart/", "/people/", "/mentions/", "/accounts/",
+    "/lists/", "/shop/orders/", "/shop/cart/", "/people/", "/mentions/", "/accounts/",
 )  # fmt: skip
 WORDS = ("ruby", "river", "garden", "night", "erlang", "the", "letters")
 BOOKS = range(1, 41)  # people rate odd books and shelve even ones
@@ -99,7 +99,7 @@ class Person(threading.Thread):
         acts: list[tuple[Callable[[], None], int]] = [
             (self.view_page, 7), (self.search, 2), (self.view_book, 3), (self.tag, 2), (self.shelve, 2),
             (self.rate, 2), (self.follow, 2), (self.block, 1), (self.post, 3), (self.like, 2),
-            (self.review, 1), (self.delete, 1), (self.fill_cart, 3),
+            (self.review, 1), (self.delete, 1), (self.fill_cart, 3), (self.list_book, 2),
             (self.buy, 2), (self.log_in, 2), (self.log_out, 2), (self.register_newcomer, 1),
             (self.probe_ended_session, 3), (self.probe_gone_post, 3),
         ]  # fmt: skip
@@ -271,6 +271,11 @@ class Person(threading.Thread):
         pk, stars = self.random.choice(BOOKS[::2]), self.random.randint(1, 5)
         # SQL stores halves of a star.
         self.write(("stars", self.name, pk), 2 * stars, f"/books/{pk}/shelf/", {"action": "rate", "stars": stars})
+
+    def list_book(self) -> None:
+        # A list for each book: its name finds it again, and it is made once.
+        pk = self.random.choice(BOOKS)
+        self.write(("listed", self.name, pk), True, "/lists/", {"name": f"storm {pk}", "book": pk})
 
     def follow(self) -> None:
         other, is_on = self.random.choice(self.names), self.random.random() < 0.6

@@ -34,6 +34,7 @@ def _load_demo(folder: str) -> None:
     from demo.community.conversation import load_demo_conversation
     from demo.community.profiles import load_demo_profiles
     from demo.community.reviews import load_demo_reviews
+    from demo.lists import load_demo_lists
     from demo.people import load_demo_logins, load_demo_people
     from demo.posts import load_demo_posts
     from demo.shelves import load_demo_shelves
@@ -44,6 +45,7 @@ def _load_demo(folder: str) -> None:
     _load_once("logins", lambda: load_demo_logins(logins.ROLES_BY_LOGIN))
     # Before the posts, which are younger and have higher ids.
     _load_once("shelves", load_demo_shelves)
+    _load_once("lists", load_demo_lists)
     _load_once("reviews", load_demo_reviews)
     # Posts and orders are about the books, and by the people.
     _load_once("posts", load_demo_posts)

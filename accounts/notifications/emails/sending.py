@@ -23,6 +23,7 @@ from accounts.notifications import selectors
 from accounts.notifications.emails.unsubscribing import Subscription, make_link
 from accounts.notifications.models import Mailing, Notification, Way
 from accounts.notifications.pages.sentences import write_sentence
+from accounts.users.language import get_email_language
 from common import clock
 from common.database import repeat_after_conflict
 from mirror import Record
@@ -66,8 +67,7 @@ def send_to_reader(user_id: int, way: Way) -> bool:
     rows = list(_select_unsent(way).filter(user_id=user_id).order_by("-last_at", "-pk"))
     shown = selectors.show_records(user_id, [_to_record(row) for row in rows[:MAX_LINES]])
     if shown:
-        language = Mailing.objects.filter(user_id=user_id, way=way).values_list("language", flat=True).first()
-        _make_email(user, way, language or settings.LANGUAGE_CODE, shown, len(rows) - len(shown)).send()
+        _make_email(user, way, shown, len(rows) - len(shown)).send()
     _record_sent(user_id, way, rows, is_sent=bool(shown))
     return bool(shown)
 
@@ -116,9 +116,8 @@ def _to_record(row: Notification) -> Record:
     return {**record, "user": row.user_id, "last_at": row.last_at.isoformat()}
 
 
-def _make_email(
-    user: User, way: Way, language: str, shown: Sequence[selectors.Shown], others: int
-) -> EmailMultiAlternatives:
+def _make_email(user: User, way: Way, shown: Sequence[selectors.Shown], others: int) -> EmailMultiAlternatives:
+    language = get_email_language(user)
     with override(language):
         lines = [{"text": write_sentence(one), "quote": one.detail.quote, "path": one.detail.path} for one in shown]
     link = make_link(Subscription(user.pk, way))

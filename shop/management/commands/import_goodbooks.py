@@ -14,6 +14,7 @@ from django.db.models import Model
 from accounts.models import User
 from catalog.importer import (
     COLUMNS,
+    OPTIONAL_COLUMNS,
     TAG_COLUMNS,
     TAGGING_COLUMNS,
     ImportReport,
@@ -84,7 +85,7 @@ class _Import:
 
     def __init__(self, folder: Path, limit: int | None, *, books_only: bool) -> None:
         self.limit, self.tally = limit, ImportReport()
-        self.books = Table(folder, "books.csv", COLUMNS)
+        self.books = Table(folder, "books.csv", COLUMNS, OPTIONAL_COLUMNS)
         self.tags = Table(folder, "tags.csv", TAG_COLUMNS)
         self.links = Table(folder, "book_tags.csv", TAGGING_COLUMNS)
         wanted = {} if books_only else {"views": files.VIEWS_FILE, "purchases": files.PURCHASES_FILE}

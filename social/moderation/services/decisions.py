@@ -5,12 +5,12 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from django.db import IntegrityError, transaction
-from django.utils.translation import get_language
 
 from accounts.admin_tools import is_guarded_from
 from accounts.deletion import cancel_deletion, request_deletion
 from accounts.models import User
 from accounts.suspension import AccountInactive, lift_suspension, suspend_user
+from accounts.users import get_email_language
 from catalog.models import Tag
 from common import clock
 from common.database import repeat_after_conflict
@@ -43,7 +43,7 @@ def list_actions(case: Case, staff: User) -> list[Action]:
             found += [Action.HIDE] if staff.has_perm("social.change_post") else []
             found += [Action.DELETE] if staff.has_perm("social.delete_post") else []
         case Kind.TAG:
-            found += [Action.HIDE] if staff.has_perm("catalog.change_tag") else []
+            found.append(Action.HIDE)
     # Nothing about staff is changed by anyone who could not change that member.
     if case.author is not None and not is_guarded_from(case.author, staff):
         found.append(Action.WARN)
@@ -77,7 +77,7 @@ def decide_case(case_id: int, ruling: Ruling, *, by: User) -> Decision:
         if ruling.action == Action.SUSPEND:
             made.ends_at = clock.now() + timedelta(days=ruling.days)
         made.save()
-        _carry_out(made, by)
+        _carry_out(made)
         # After the effects: while one of them is refused, the case stays open.
         case.closed_at = clock.now()
         case.save(update_fields=["closed_at"])
@@ -90,7 +90,7 @@ def make_notice_path(decision: Decision) -> str:
     return make_path("moderation:decision", decision.key)
 
 
-def _carry_out(decision: Decision, by: User) -> None:
+def _carry_out(decision: Decision) -> None:
     case = decision.case
     if decision.action == Action.HIDE and case.kind == Kind.TAG:
         _set_tag_hidden(case.target, is_hidden=True)
@@ -98,8 +98,7 @@ def _carry_out(decision: Decision, by: User) -> None:
         _hide_post(int(case.target))
     match decision.action:
         case Action.DELETE:
-            assert by.pk is not None
-            if not posts.delete_post(int(case.target), by=by.pk):
+            if not posts.remove_post(int(case.target)):
                 raise TargetMissing
         case Action.SUSPEND:
             assert case.author_id is not None
@@ -129,9 +128,12 @@ def _set_tag_hidden(name: str, *, is_hidden: bool) -> None:
 
 
 def _queue_emails(decision: Decision) -> None:
-    if decision.action != Action.DISMISS and decision.case.author_id is not None:
-        queue_email("decision", decision.pk, get_language() or "")
-    for pk, language in decision.case.reports.values_list("pk", "language"):
+    author = decision.case.author
+    if decision.action != Action.DISMISS and author is not None:
+        queue_email("decision", decision.pk, get_email_language(author))
+    # Staff who open a case are its reporters, and know what they decided.
+    others = decision.case.reports.exclude(reporter=decision.staff)
+    for pk, language in others.values_list("pk", "language"):
         queue_email("result", pk, language)
 
 

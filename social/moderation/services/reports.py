@@ -20,8 +20,13 @@ class Reporter(NamedTuple):
 
 
 @repeat_after_conflict
-def report_target(target: Target, reporter: Reporter, reason: Reason, details: str) -> Report:
-    """Report a target and confirm it by email. Return the reader's report in the open case if there is one."""
+def report_target(
+    target: Target, reporter: Reporter, reason: Reason, details: str = "", *, is_confirmed: bool = True
+) -> Report:
+    """Report a target. Return the reader's report in the open case if there is one.
+
+    is_confirmed: send the reporter a confirmation. Staff who open a case need none.
+    """
     with transaction.atomic():
         severity = SEVERITIES.get(reason, Severity.LOW)
         # Locked: no decision closes the case while the report joins it.
@@ -46,5 +51,6 @@ def report_target(target: Target, reporter: Reporter, reason: Reason, details: s
             copy=target.text,
             language=get_language() or "",
         )
-        queue_email("received", made.pk, made.language)
+        if is_confirmed:
+            queue_email("received", made.pk, made.language)
     return made

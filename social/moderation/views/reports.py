@@ -11,7 +11,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from accounts.ratelimit import count_at_rates, get_client_address
-from accounts.views import render_refusal, render_too_often
+from accounts.views import describe_wait, render_refusal
 from common.text import fold_address
 from common.web import get_viewer_id, json_response, redirect_to, wants_json
 from social.moderation.forms import ReportForm
@@ -35,9 +35,13 @@ def report(request: HttpRequest, kind: str, target: str) -> HttpResponse:
     form = ReportForm(request.POST if request.method == "POST" else None, is_reader=viewer is not None)
     if request.method != "POST":
         return _render_form(request, found, form)
-    # Before the validation, so that probing is limited as well.
-    if seconds := _count_report(request, viewer, form.data.get("email", "")):
-        return render_too_often(request, seconds, found.url)
+    # Invalid forms count as well.
+    seconds = _count_report(request, viewer, form.data.get("email", ""))
+    if seconds and form.is_valid():
+        form.add_error("details", _("Too many requests. Try again in %(wait)s.") % {"wait": describe_wait(seconds)})
+        response = _respond_invalid(request, found, form, 429)
+        response.headers["Retry-After"] = str(seconds)
+        return response
     if not form.is_valid():
         return _respond_invalid(request, found, form)
     given = form.cleaned_data
@@ -60,11 +64,11 @@ def _render_form(request: HttpRequest, target: Target, form: ReportForm, status:
     return render(request, "moderation/report.html", context, status=status)
 
 
-def _respond_invalid(request: HttpRequest, target: Target, form: ReportForm) -> HttpResponse:
+def _respond_invalid(request: HttpRequest, target: Target, form: ReportForm, status: int = 400) -> HttpResponse:
     if wants_json(request):
         field, (message, *_others) = next(iter(form.errors.items()))
-        return json_response({"error": {"field": field, "message": message}}, 400)
-    return _render_form(request, target, form, 400)
+        return json_response({"error": {"field": field, "message": message}}, status)
+    return _render_form(request, target, form, status)
 
 
 def _respond_reported(request: HttpRequest, made: Report) -> HttpResponse:

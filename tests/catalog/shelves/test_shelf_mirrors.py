@@ -1,6 +1,7 @@
 """Mirrors of shelves: Redis equals SQL after any operations in any order."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import date, timedelta
 from random import Random
 
@@ -11,8 +12,10 @@ from redis import Redis
 from accounts.models import User
 from catalog import keys
 from catalog.models import Book
+from catalog.readings.services import NotPossible, Position, add_reading, delete_reading, note_progress
 from catalog.shelves import selectors, services
-from catalog.shelves.models import Privacy, Shelf, ShelfEntry, ShelfSettings
+from catalog.shelves.models import EarlierReading, Privacy, ReadingProgress, Shelf, ShelfEntry, ShelfSettings
+from catalog.shelves.services import ReadingDates
 from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
 from mirror.relay.sql_only import sql_only
@@ -21,7 +24,7 @@ from tests.support.warm_mirrors import rebuild
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.also_on("cluster")]
 
-MIRRORS = ["shelf_entry", "shelf_settings"]
+MIRRORS = ["shelf_entry", "earlier_reading", "shelf_settings"]
 TODAY = date(2026, 5, 4)
 SHELVES = list(Shelf)
 
@@ -67,7 +70,29 @@ def _rate(random: Random, user: int, book: int) -> None:
 
 
 def _date(random: Random, user: int, book: int) -> None:
-    services.set_reading_dates(user, book, None, random.choice([None, TODAY, date(2025, 12, 31)]))
+    choices = [ReadingDates(), ReadingDates(None, TODAY), ReadingDates.of_year(2025)]
+    services.set_reading_dates(user, book, random.choice(choices))
+
+
+def _read_earlier(random: Random, user: int, book: int) -> None:
+    choices = [ReadingDates(), ReadingDates(None, date(2026, 2, 3)), ReadingDates.of_year(2026)]
+    with suppress(NotPossible):
+        add_reading(user, book, random.choice(choices), is_finished=random.random() < 0.7)
+
+
+def _forget_reading(random: Random, user: int, book: int) -> None:
+    for pk in EarlierReading.objects.filter(user=user).values_list("pk", flat=True)[:1]:
+        delete_reading(user, pk)
+
+
+def _advance(random: Random, user: int, book: int) -> None:
+    with suppress(NotPossible):
+        note_progress(user, book, Position(percent=random.randrange(101)), "so far", TODAY)
+
+
+def _update_readings_in_bulk(random: Random, user: int, book: int) -> None:
+    EarlierReading.objects.filter(book_id=book).update(is_finished=random.random() < 0.5)
+    ReadingProgress.objects.filter(book_id=book).update(page=random.randrange(300), percent=None)
 
 
 def _remove(random: Random, user: int, book: int) -> None:
@@ -92,7 +117,8 @@ def _update_in_bulk(random: Random, user: int, book: int) -> None:
 
 def _delete_by_raw_sql(random: Random, user: int, book: int) -> None:
     with connection.cursor() as cursor:
-        cursor.execute("DELETE FROM catalog_shelfentry WHERE user_id = %s", [user])
+        for table in ("readingprogress", "earlierreading", "shelfentry"):
+            cursor.execute(f"DELETE FROM catalog_{table} WHERE user_id = %s", [user])
 
 
 def _forget_settings(random: Random, user: int, book: int) -> None:
@@ -106,7 +132,8 @@ def _roll_back(random: Random, user: int, book: int) -> None:
 
 
 OPERATIONS: list[Callable[[Random, int, int], None]] = [
-    _shelve, _shelve, _shelve, _rate, _rate, _date, _remove, _hide, _plan, _deactivate, _update_in_bulk,
+    _shelve, _shelve, _shelve, _rate, _rate, _date, _read_earlier, _read_earlier,
+    _forget_reading, _advance, _advance, _update_readings_in_bulk, _remove, _hide, _plan, _deactivate, _update_in_bulk,
     _delete_by_raw_sql, _forget_settings, _roll_back,
 ]  # fmt: skip
 

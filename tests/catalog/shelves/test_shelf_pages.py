@@ -8,7 +8,8 @@ from django.test import Client
 from accounts.models import User
 from catalog.models import Book
 from catalog.shelves import services
-from catalog.shelves.models import Privacy, ReadingGoal, Shelf, ShelfEntry, ShelfSettings
+from catalog.shelves.models import EarlierReading, Privacy, ReadingGoal, Shelf, ShelfEntry, ShelfSettings
+from catalog.shelves.selectors import get_shelf_summary
 from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
 from tests.support.warm_mirrors import rebuild
@@ -195,7 +196,7 @@ def test_changes_are_rate_limited(client: Client, book: Book, settings: object) 
 
 def test_my_shelf_shows_books_and_the_goal_of_the_year(client: Client, reader: User, book: Book) -> None:
     services.rate_book(reader.pk, book.pk, 5, TODAY)
-    services.set_reading_dates(reader.pk, book.pk, None, date(2026, 4, 1))
+    services.set_reading_dates(reader.pk, book.pk, services.ReadingDates(None, date(2026, 4, 1)))
     other = Book.objects.create(title="Last year's book")
     services.put_on_shelf(reader.pk, other.pk, Shelf.WANT, date(2025, 3, 1))
     services.put_on_shelf(reader.pk, other.pk, Shelf.READ, date(2025, 4, 1))
@@ -230,3 +231,22 @@ def test_my_shelf_comes_from_redis(client: Client, reader: User, book: Book) -> 
         assert client.get("/shelves/read/").status_code == 200
     assert seen.round_trips <= 6
     assert seen.sql == []
+
+
+def test_reading_again_keeps_the_earlier_reading(client: Client, reader: User, book: Book) -> None:
+    """Of a book that was moved by mistake, which is moved back on the same day, one reading goes on."""
+    for day, shelf in ((1, Shelf.READING), (9, Shelf.READ), (12, Shelf.READING), (12, Shelf.READING)):
+        services.put_on_shelf(reader.pk, book.pk, shelf, date(2026, 3, day))
+    earlier = EarlierReading.objects.get()
+    assert (earlier.started_on, earlier.finished_on, earlier.is_finished) == (date(2026, 3, 1), date(2026, 3, 9), True)
+    entry = ShelfEntry.objects.get()
+    assert (entry.started_on, entry.finished_on) == (date(2026, 3, 12), None)
+    for shelf in (Shelf.ABANDONED, Shelf.READING, Shelf.ABANDONED, Shelf.READ, Shelf.ABANDONED):
+        services.put_on_shelf(reader.pk, book.pk, shelf, date(2026, 4, 1))
+    entry.refresh_from_db()
+    assert (entry.started_on, entry.finished_on) == (date(2026, 3, 12), date(2026, 4, 1))
+    assert get_shelf_summary(reader.pk, 2026).finished == 1
+    services.put_on_shelf(reader.pk, book.pk, Shelf.WANT, date(2026, 5, 2))
+    services.put_on_shelf(reader.pk, book.pk, Shelf.READ, date(2026, 5, 3))
+    assert list(EarlierReading.objects.order_by("pk").values_list("is_finished", flat=True)) == [True, False]
+    assert get_shelf_summary(reader.pk, 2026).finished == 2

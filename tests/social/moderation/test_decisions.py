@@ -6,6 +6,7 @@ import pytest
 from django.contrib.auth.models import Permission
 from django.test import Client
 from django.utils import timezone
+from django.utils.translation import override
 
 from accounts.models import AccountDeletion, Suspension, User
 from catalog.models import Tag
@@ -90,7 +91,7 @@ def test_a_suspended_reader_reads_the_reasons_without_a_login(dispute: Dispute, 
     login = Client().post("/accounts/login/", {"username": "alice", "password": PASSWORD})
     assert f'href="/decisions/{decision.key}/"' in login.content.decode()
     page = read(Client(), decision)
-    assert "We suspended your account until" in page
+    assert "We suspended your account. Until " in page
     assert ("We hid your post." in page) is hides_post
 
 
@@ -194,6 +195,17 @@ def test_nobody_decides_about_themselves_and_only_superusers_about_staff(dispute
     for by, action in ((erin, Action.DISMISS), (dispute.carol, Action.WARN), (dispute.carol, Action.SUSPEND)):
         with pytest.raises(NotAllowed):
             decide(case, action, by)
+
+
+def test_authors_read_the_reasons_in_their_language(dispute: Dispute) -> None:
+    User.objects.filter(pk=dispute.alice.pk).update(language="zh-hans")
+    case = dispute.report().case
+    deliver()
+    with override("en"):
+        decide(case, Action.WARN, dispute.carol)
+    letters = {letter.to[0]: letter.subject for letter in deliver()}
+    assert "帖子" in letters["alice@example.org"]
+    assert "帖子" not in letters["bob@example.org"]
 
 
 def test_all_reporters_learn_the_result_in_their_language(dispute: Dispute) -> None:

@@ -85,9 +85,9 @@ def test_the_page_shows_content_thread_reports_and_history(dispute: Dispute, sta
     dispute.decide(Action.WARN, Case.objects.latest("pk"))
     page = read_page(staff, case)
     for wanted in (
-        "Post by alice", "The post above", "Another text", "The reply", "(hidden)", "(edited)", "You &lt;b&gt; fool",
-        "Read &lt;i&gt; this.", "bob", "Erin", "erin@example.org", "1 decision against this author",
-        "Earlier decisions", "0 of 1 decided report dismissed",
+        "Post by alice", "The post above", "Another text", "The reply", "(hidden)", ">edited</a>)",
+        "You &lt;b&gt; fool", "Read &lt;i&gt; this.", "bob", "Erin", "erin@example.org",
+        "1 decision against this author", "Earlier decisions", "0 of 1 decided report dismissed",
     ):  # fmt: skip
         assert wanted in page, wanted
     assert find_buttons(page) == ["dismiss", "hide", "delete", "warn", "suspend"]

@@ -1,5 +1,6 @@
 """Reports: the form without JavaScript, for readers and visitors, cases by target, and limits."""
 
+from datetime import date
 from typing import Any
 
 import pytest
@@ -11,7 +12,8 @@ from common.paths import make_path
 from mirror.relay.drains import drain_all
 from social.models import Block
 from social.moderation.models import Action, Case, Kind, Reason, Report, Severity
-from social.services.posts import create_post, edit_post, hide_post
+from social.reviews.services import Draft, write_review
+from social.services.posts import create_post, delete_post, edit_post, hide_post
 from tests.support.catalog.make import make_book
 from tests.support.social.cases import Dispute, deliver, enter
 from tests.support.warm_mirrors import rebuild
@@ -120,9 +122,11 @@ def test_unknown_targets_are_not_found(dispute: Dispute, kind: str, target: str)
     assert send(enter(dispute.bob), kind, target).status_code == 404
 
 
-def test_only_visible_posts_are_reported(dispute: Dispute) -> None:
+def test_only_visible_posts_are_reported_but_a_block_prevents_no_report(dispute: Dispute) -> None:
     Block.objects.create(blocker=dispute.alice, blocked=dispute.bob)
-    assert send(enter(dispute.bob), "post", dispute.post.pk).status_code == 404
+    drain_all()
+    assert send(enter(dispute.bob), "post", dispute.post.pk).status_code == 302
+    assert send(enter(dispute.bob), "reader", dispute.alice.pk).status_code == 302
     assert send(enter(dispute.dora), "post", dispute.post.pk).status_code == 302
     hide_post(dispute.post.pk)
     drain_all()
@@ -149,7 +153,9 @@ def test_reports_are_limited_by_reader_address_and_email(dispute: Dispute, setti
     given = {"reason": "illegal", "is_true": "on", "name": "Erin", "email": "erin@example.org"}
     assert [send(bob, "post", dispute.post.pk).status_code for _ in range(3)] == [302, 302, 429]
     assert [send(visitor, "post", dispute.post.pk, **given).status_code for _ in range(3)] == [302, 302, 429]
-    assert send(Client(REMOTE_ADDR="192.0.2.2"), "post", dispute.post.pk, **given).status_code == 429
+    refused = send(Client(REMOTE_ADDR="192.0.2.2"), "post", dispute.post.pk, **given)
+    assert refused.status_code == 429
+    assert "It insults me." in refused.content.decode()
     given["email"] = "frank@example.org"
     assert send(Client(REMOTE_ADDR="192.0.2.2"), "post", dispute.post.pk, **given).status_code == 302
 
@@ -184,3 +190,19 @@ def test_the_page_of_own_reports_shows_their_states(dispute: Dispute) -> None:
     assert "Decision" in page
     assert 'href="/reports/"' in enter(dispute.alice).get("/accounts/").content.decode()
     assert Client().get("/reports/").status_code == 302
+
+
+def test_a_report_of_a_review_keeps_its_whole_text(dispute: Dispute) -> None:
+    text = f"Lovely. ||A hidden insult|| {'filler ' * 200} A late insult"
+    book = make_book("Emma")
+    review = write_review(dispute.alice.pk, book.pk, Draft(text, None), date(2026, 11, 27))
+    drain_all()
+    assert send(enter(dispute.bob), "post", review.pk).status_code == 302
+    report = Report.objects.get(case__target=str(review.pk))
+    page = enter(dispute.carol).get(f"/admin/moderation/case/{report.case_id}/change/").content.decode()
+    assert page.count("A late insult") == page.count("A hidden insult") == 2
+    delete_post(review.pk, by=dispute.alice.pk)
+    page = enter(dispute.carol).get(f"/admin/moderation/case/{report.case_id}/change/").content.decode()
+    assert page.count("A late insult") == 1
+    assert '<button name="action" value="delete">' not in page
+    assert '<button name="action" value="warn">' in page

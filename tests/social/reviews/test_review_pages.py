@@ -1,5 +1,6 @@
 """Pages of reviews: the book's page, the list, the form, and the posts in timelines."""
 
+from datetime import date
 from typing import Any
 
 import pytest
@@ -277,7 +278,10 @@ def test_json_and_missing_books(town: Town) -> None:
 def test_reviews_have_a_rate_limit(town: Town, settings: Settings) -> None:
     settings.POST_RATES = ((1, 3600),)
     assert town.write(town.bob).status_code == 302
-    assert town.write(town.bob, text="Other").status_code == 429
+    refused = town.write(town.bob, text="Other <b>")
+    assert refused.status_code == 429
+    assert refused.headers["Retry-After"]
+    assert "\nOther &lt;b&gt;</textarea>" in refused.content.decode()
 
 
 def test_pages_have_a_fixed_cost(town: Town) -> None:
@@ -310,3 +314,42 @@ def test_replies_and_likes_are_those_of_the_post(town: Town) -> None:
     assert (found["likes"], found["is_liked"], found["replies"]) == (1, True, 1)
     delete_post(review.pk, by=town.bob.pk)
     assert Post.objects.get().text == "Indeed"
+
+
+def test_names_in_the_whole_review_count(town: Town) -> None:
+    town.write(town.bob, text=f"{'long ' * 200} ||for @alice|| #late")
+    review = Review.objects.get()
+    assert "#late" not in review.post.text
+    assert list(review.post.mentions.values_list("user", flat=True)) == [town.alice.pk]
+    assert list(review.post.hashtags.values_list("name", flat=True)) == ["late"]
+    page = town.stranger.get(f"/posts/{review.pk}/").content.decode()
+    assert '<a href="/u/alice/"' in page
+    town.write(town.bob, text=f"{'long ' * 201} #later")
+    assert not review.post.mentions.exists()
+    assert list(review.post.hashtags.values_list("name", flat=True)) == ["later"]
+
+
+def test_the_author_of_a_hidden_review_can_still_edit_it(town: Town) -> None:
+    town.write(town.bob)
+    review = Review.objects.get()
+    hide_post(review.pk)
+    drain_all()
+    page = town.browsers[town.bob.pk].get(town.form).content.decode()
+    assert "Our staff have hidden this review" in page
+    response = town.write(town.bob, text="Calmer")
+    assert (response.status_code, response.headers["Location"]) == (302, town.form)
+    review.refresh_from_db()
+    assert (review.text, review.post.is_hidden) == ("Calmer", True)
+
+
+def test_titles_and_previews_name_the_book(town: Town) -> None:
+    town.write(town.bob)
+    shelves.rate_book(town.alice.pk, town.book.pk, 8, date(2026, 11, 27))
+    drain_all()
+    for post in Post.objects.all():
+        kind = {"review": "Review of", "rating": "Rating of"}[post.kind]
+        page = town.stranger.get(f"/posts/{post.pk}/").content.decode()
+        title = f"{kind} “Emma &amp; &lt;I&gt;” by {post.user.username}"
+        assert f"<title>{title}" in page
+        assert f'<meta property="og:title" content="{title}">' in page
+        assert '<meta property="og:description" content="">' not in page

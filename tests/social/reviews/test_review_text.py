@@ -6,7 +6,7 @@ import pytest
 from django.core.exceptions import ValidationError
 
 from social.content.cleaning import MAX_CHARACTERS, OF_REVIEWS, clean, count_characters, shorten
-from social.reviews.markdown import render_markdown, strip_markdown
+from social.reviews.markdown import MAX_NESTING, is_too_nested, render_markdown, strip_markdown
 from tests.support.site.html import find_policy_violations
 
 LINK = '<a href="{}" rel="nofollow noopener ugc">'
@@ -120,3 +120,23 @@ def test_no_text_takes_long(part: str) -> None:
     strip_markdown(text)
     assert time.process_time() - began_at < 3
     assert len(html) < 3_000_000
+
+
+def test_a_spoiler_of_several_paragraphs_hides_all_of_them() -> None:
+    text = "Before ||the butler\n\ndid it||, or a || b.\n\nAnd ||not me|| c || d"
+    html = render_markdown(text)
+    assert html.count('class="spoiler-text"') == 3
+    assert strip_markdown(text) == "Before … …, or a || b. And … c || d"
+    assert strip_markdown(text, with_spoilers=True) == "Before the butler did it, or a || b. And not me c || d"
+
+
+def test_no_words_are_lost_in_nested_blocks() -> None:
+    for mark, levels in (("> ", MAX_NESTING), ("- ", MAX_NESTING // 2)):
+        lost = None
+        for depth in range(levels + 3):
+            text = f"{mark * depth}word"
+            if "word" not in render_markdown(text):
+                lost = depth
+                assert is_too_nested(text)
+        assert lost is not None
+        assert not is_too_nested(f"{mark * (levels - 2)}word")

@@ -18,6 +18,8 @@ from accounts.notifications.emails.unsubscribing import Subscription, make_link
 from accounts.notifications.models import Notification, Way
 from accounts.passwords import services as passwords
 from accounts.sessions.rows import hash_token
+from catalog.library.formats import SERVICES, Table
+from catalog.library.services import run_import, start_import
 from catalog.lists.services import ListDraft, create_list
 from catalog.models import Author, Tag, TagAlias
 from catalog.shelves.models import Privacy, Shelf
@@ -67,6 +69,10 @@ class MatrixWorld:
         self.shown = world.post
         self.tag = "ruby"
         self.list, self.own_list = world.list, create_list(self.owner.pk, ListDraft("xqlist", privacy=Privacy.ME))
+        run_import(world.load.pk)  # of the same reader, who has one import at a time
+        table = Table(SERVICES["goodreads"], [{"Title": "xqtitle"}])
+        self.load = start_import(self.owner.pk, "xqfile", table)
+        run_import(self.load.pk)
         self._make_rows(world)
         self._make_case()
 
@@ -143,6 +149,7 @@ class MatrixWorld:
             *(Secret(text) for text in ("2333313", "23333.13", "23,333.13")),  # the total of the cart
             Secret("xqhidden", "social.post"),
             Secret("xqlist"),
+            *(Secret(text) for text in ("xqfile", "xqtitle")),
             *(Secret(text, "moderation.case") for text in ("xqcopy", "xqfacts", "xqappeal", "xqdetails")),
             Secret(self.muted.username, "accounts.user", ("/people/", *pages)),
             Secret(self.blocked.username, "accounts.user", ("/people/", *pages)),
@@ -160,6 +167,7 @@ class MatrixWorld:
             "author pk": (author,),
             "shelves shelf": ("read",),
             "lists pk": (self.list.pk,),
+            "library pk": (self.load.pk,),
             "lists:with_book pk": (1,),
             "social:list pk": (self.list.pk, self.own_list.pk),
             "notifications:open pk": (self.notification.pk,),
@@ -171,6 +179,7 @@ class MatrixWorld:
             "social:author_posts pk": (author,),
             "social:author_feed pk": (author,),
             "social shelf": ("read",),
+            "social:year_picture year": (2026,),
             "shop pk": (self.order.pk,),
             "moderation:report kind": ("post",),
             "moderation:report target": (Post.objects.filter(user=self.other)[0].pk,),

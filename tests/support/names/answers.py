@@ -3,6 +3,7 @@
 import re
 from typing import Any, Final
 
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client, override_settings
 from django.urls import Resolver404, get_resolver
 
@@ -37,12 +38,14 @@ class _Visit:
             "file": f"{'0' * 24}-96.webp",
             "pk": "1",
             "shelf": "read",
+            "year": "2026",
             "shop pk": str(world.order.pk),
             "reviews pk": "2",
             "social pk": str(world.post.pk),
             "social:book_posts pk": "1",
             "social:book_feed pk": "1",
             "lists pk": str(world.list.pk),
+            "library pk": str(world.load.pk),
             "lists:with_book pk": "1",
             "social:list pk": str(world.list.pk),
             "author pk": author,
@@ -85,7 +88,7 @@ class _Visit:
     def _record(self, method: str, response: Any) -> bool:
         """Record the fields of a response. Return whether it is JSON."""
         label = f"{method} {_pattern(response)}"
-        is_json = bool(response.headers.get("Content-Type", "").startswith(JSON["Accept"]))
+        is_json = bool(response.headers.get("Content-Type", "").startswith(JSON["Accept"])) and not response.streaming
         if is_json:
             self.shapes.add(f"{label} {response.status_code}", response.json())
         return is_json
@@ -99,6 +102,7 @@ class _Visit:
         self._get(self.alice, "/accounts/leaderboard/?at=me")
         self._get(self.alice, f"/posts/{self.world.review.pk}/")
         self._get(self.alice, "/books/2/reviews/?stars=3.5")
+        self._get(self.reader, f"/library/{self.world.load.pk}/")
         self._get(self.alice, f"/home/?after={self.world.post.pk + MANY - 1}")
         for rest in ("", "followers/", "following/"):
             self._get(self.alice, f"/u/{blocked}/{rest}")
@@ -114,6 +118,9 @@ class _Visit:
         for user in (self.alice, self.reader):
             self._post(user, "/books/2/review/", {"text": "Better than before", "stars": "4"})
         self._post(self.alice, "/lists/", {"name": "Spring"})
+        self._post(self.alice, "/library/", {"file": SimpleUploadedFile("isbns.txt", b"9780061120084")})
+        for verb in ("confirm", "undo", "discard"):
+            self._post(self.reader, f"/library/{self.world.load.pk}/{verb}/", {})
         self._post(self.reader, f"/lists/{self.world.list.pk}/books/", {"action": "add", "book": "1"})
         self._post(self.reader, f"/lists/{self.world.list.pk}/change/", {"name": "Autumn"})
         self._post(self.stranger, f"/posts/{self.world.post.pk}/delete/", {})

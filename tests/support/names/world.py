@@ -7,6 +7,8 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from accounts.models import LoginStats, User
+from catalog.library.formats import SERVICES, Table
+from catalog.library.services import start_import
 from catalog.lists.services import ListDraft, add_book, create_list
 from catalog.models import Book
 from loginlog.services import mark_login
@@ -75,3 +77,5 @@ class World:
         self.list = create_list(self.readers[0].pk, ListDraft("Winter"))
         for book in Book.objects.order_by("pk")[:25]:
             add_book(self.readers[0].pk, self.list.pk, book.pk, timezone.localdate())
+        table = Table(SERVICES["isbns"], [{"ISBN": "9780061120084"}])
+        self.load = start_import(self.readers[0].pk, "isbns.txt", table)

@@ -10,7 +10,7 @@ class Migration(migrations.Migration):
     dependencies = [
         ('accounts', '0026_avatars'),
         ('catalog', '0012_half_stars'),
-        ('social', '0011_follow_requests'),
+        ('social', '0012_quiet_posts'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

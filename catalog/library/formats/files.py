@@ -1,0 +1,117 @@
+"""Read an uploaded file as a table: find its encoding, its delimiter and the service that wrote it."""
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from django.utils.translation import gettext as _
+
+from catalog.library.formats.services import SERVICES, Service
+from catalog.values.isbns import find_isbns
+
+MAX_ROWS: Final = 20_000
+MAX_CELL_LENGTH: Final = 100_000  # characters
+MAX_NAME_LENGTH: Final = 500  # characters kept of cells other than reviews
+DELIMITERS: Final = (",", ";", "\t")
+BYTE_ORDER_MARKS: Final = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
+
+
+class FileRefused(ValueError):
+    """The file is no table that can be imported. The text says why."""
+
+
+class Table(NamedTuple):
+    """The known columns of a file's rows."""
+
+    service: Service
+    rows: list[dict[str, str]]
+
+
+def read_table(content: bytes) -> Table:
+    """Return the rows of a file. Raises FileRefused."""
+    # PostgreSQL stores no NUL.
+    text = decode(content).replace("\0", "")
+    if not text.strip():
+        raise FileRefused(_("The file is empty."))
+    delimiter = find_delimiter(text)
+    lines = _read_lines(text, delimiter)
+    header = [name.strip() for name in next(lines, [])]
+    service = find_service(header)
+    # Without a header: one ISBN a line, or several.
+    rows = list(_read_isbns(text)) if service is None else list(_read_rows(service, header, lines))
+    if not rows:
+        raise FileRefused(
+            _("The file is no export of Goodreads, The StoryGraph or LibraryThing, and no list of ISBNs.")
+        )
+    return Table(service or SERVICES["isbns"], rows)
+
+
+def decode(content: bytes) -> str:
+    """Return the text of a file: UTF-8 or UTF-16 with a mark, UTF-16 without one, UTF-8, or Windows' Latin letters."""
+    for mark, encoding in BYTE_ORDER_MARKS:
+        if content.startswith(mark):
+            return content.decode(encoding, errors="replace")
+    # Every second byte of a header is zero in UTF-16.
+    start = content[:200]
+    if start.count(0) > len(start) // 4:
+        return content.decode("utf-16-le" if start[1:2] == b"\0" else "utf-16-be", errors="replace")
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError:
+        # Five bytes have no meaning in it.
+        return content.decode("cp1252", errors="replace")
+
+
+def find_delimiter(text: str) -> str:
+    """Return the delimiter that is most frequent in the first line."""
+    first = text.lstrip().partition("\n")[0]
+    return max(DELIMITERS, key=first.count)
+
+
+def find_service(header: Sequence[str]) -> Service | None:
+    """Return the service with these columns."""
+    return next((service for service in SERVICES.values() if service.marks <= set(header)), None)
+
+
+def _read_lines(text: str, delimiter: str) -> Iterator[list[str]]:
+    csv.field_size_limit(MAX_CELL_LENGTH)
+    # LibraryThing's tables have unpaired quotes in their cells, which would swallow the following lines.
+    is_quoted = delimiter != "\t" or '\t"' in text.replace('\t""', "")
+    lines = io.StringIO(text, newline="")
+    try:
+        if is_quoted:
+            yield from csv.reader(lines, delimiter=delimiter)
+        else:
+            yield from csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE)
+    except csv.Error as error:
+        raise FileRefused(_("The file is damaged: a cell is too long or its quotes do not end.")) from error
+
+
+def _read_rows(service: Service, header: Sequence[str], lines: Iterator[list[str]]) -> Iterator[dict[str, str]]:
+    count = 0
+    for cells in lines:
+        row: dict[str, str] = {}
+        # Trailing empty columns may be missing, and further ones may follow.
+        for name, cell in zip(header, cells, strict=False):
+            text = cell.strip()
+            if text and name in service.columns:
+                row[name] = text if name == service.review else text[:MAX_NAME_LENGTH]
+        if row:
+            count += 1
+            _check_count(count)
+            yield row
+
+
+def _check_count(count: int) -> None:
+    if count > MAX_ROWS:
+        raise FileRefused(_("The file has more than %(n)s rows. Divide it.") % {"n": MAX_ROWS})
+
+
+def _read_isbns(text: str) -> Iterator[dict[str, str]]:
+    found: dict[str, None] = {}
+    for line in text.splitlines():
+        found.update(dict.fromkeys(find_isbns(line)))
+    _check_count(len(found))
+    for isbn in found:
+        yield {"ISBN": isbn}

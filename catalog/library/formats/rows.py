@@ -1,0 +1,180 @@
+"""Read a row of a file: the same values for every service."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date
+from typing import Final, NamedTuple
+
+from catalog.library.formats.services import ABANDONED, ABANDONED_NAMES, NO_LISTS, READ, WANT, Service
+from catalog.library.formats.values import (
+    ImportedDate,
+    convert_review,
+    parse_date,
+    parse_isbn_cell,
+    parse_ranges,
+    parse_stars,
+)
+from catalog.shelves.forms import get_last_date
+
+MAX_LISTS: Final = 20  # of one book
+MAX_READINGS: Final = 50  # of one book
+TRUE_WORDS: Final = frozenset({"true", "yes", "1", "x"})
+_AUTHOR_SPLIT: Final = re.compile(r"[;|]|,(?!\s*(?:Jr|Sr|III?)\b)")
+
+
+class ImportedReading(NamedTuple):
+    """When a reading began and ended, as far as the file tells."""
+
+    start: ImportedDate | None
+    end: ImportedDate | None
+
+
+class ImportedBook(NamedTuple):
+    """What a row tells. stars: in halves. readings: the last one first."""
+
+    title: str
+    authors: tuple[str, ...]
+    isbns: tuple[str, ...]
+    goodreads_id: int | None
+    shelf: str
+    stars: int | None
+    is_rounded: bool
+    added_on: date | None
+    readings: tuple[ImportedReading, ...]
+    review: str
+    lists: tuple[str, ...]
+
+
+class _Cells:
+    """The cells of a row, by the columns of a service."""
+
+    def __init__(self, service: Service, row: Mapping[str, str]) -> None:
+        self.service = service
+        self.row = row
+
+    def get(self, column: str) -> str:
+        """Return a cell; "" if the service has no such column."""
+        return self.row.get(column, "") if column else ""
+
+    def get_names(self, columns: Iterable[str]) -> list[str]:
+        """Return the names in cells, which commas separate."""
+        names: list[str] = []
+        for column in columns:
+            names += _split(self.get(column).split(","))
+        return names
+
+
+def read_row(service: Service, row: Mapping[str, str]) -> ImportedBook:
+    """Return what a row tells. Values that cannot be read are left out."""
+    cells = _Cells(service, row)
+    readings = tuple(_find_readings(cells))[:MAX_READINGS]
+    stars, is_rounded = parse_stars(cells.get(service.stars))
+    shelf = _find_shelf(cells)
+    if not shelf:
+        has_been_read = readings or stars or _parse_count(cells.get(service.times_read))
+        shelf = READ if has_been_read else WANT
+    added = _limit(parse_date(cells.get(service.added)))
+    is_spoiler = cells.get(service.spoiler).lower() in TRUE_WORDS
+    return ImportedBook(
+        title=cells.get(service.title),
+        authors=tuple(_list_authors(cells)),
+        isbns=tuple(_list_isbns(cells)),
+        goodreads_id=_parse_number(cells.get(service.goodreads_id)),
+        shelf=shelf,
+        stars=stars,
+        is_rounded=is_rounded,
+        added_on=added.day if added and not added.is_year else None,
+        readings=readings,
+        review=convert_review(cells.get(service.review), is_spoiler=is_spoiler),
+        lists=tuple(_list_lists(cells))[:MAX_LISTS],
+    )
+
+
+def _split(parts: Iterable[str]) -> Iterator[str]:
+    """Yield the parts that are not empty, with single blanks."""
+    for part in parts:
+        name = " ".join(part.split())
+        if name:
+            yield name
+
+
+def _list_isbns(cells: _Cells) -> dict[str, None]:
+    found: dict[str, None] = {}
+    for column in cells.service.ids:
+        found.update(dict.fromkeys(parse_isbn_cell(cells.get(column))))
+    return found
+
+
+def _list_authors(cells: _Cells) -> Iterator[str]:
+    for column in cells.service.authors:
+        text = cells.get(column)
+        # LibraryThing writes "Lee, Harper"; its other columns and services separate authors by commas.
+        if column == cells.service.inverted_author:
+            last, _, first = text.partition(",")
+            text = f"{first} {last}"
+        yield from _split(_AUTHOR_SPLIT.split(text))
+
+
+def _find_shelf(cells: _Cells) -> str:
+    """Return the shelf; "" if the row has none that is known."""
+    shelf = ""
+    for name in cells.get_names([cells.service.shelf]):
+        shelf = shelf or cells.service.shelves.get(name.lower(), "")
+        if name.lower() in ABANDONED_NAMES:
+            return ABANDONED
+    # A shelf for abandoned books need not be an exclusive one, and then the book is on "read" as well.
+    tags = set(map(str.lower, cells.get_names(cells.service.tags)))
+    return ABANDONED if shelf in ("", READ) and tags & ABANDONED_NAMES else shelf
+
+
+def _list_lists(cells: _Cells) -> dict[str, None]:
+    """Return the names that are no shelf. Readers of Goodreads make exclusive shelves of their own."""
+    found: dict[str, None] = {}
+    for name in cells.get_names([*cells.service.tags, cells.service.shelf]):
+        key = name.lower()
+        if key not in ABANDONED_NAMES and key not in NO_LISTS and key not in cells.service.shelves:
+            found[name] = None
+    return found
+
+
+def _find_readings(cells: _Cells) -> list[ImportedReading]:
+    """Return the readings, the last one first."""
+    service = cells.service
+    ranges: Sequence[tuple[ImportedDate | None, ImportedDate | None]] = parse_ranges(cells.get(service.readings))
+    if not ranges:
+        ranges = [(parse_date(cells.get(service.started)), parse_date(cells.get(service.finished)))]
+    found: set[ImportedReading] = set()
+    for start, end in ranges:
+        reading = _make_reading(_limit(start), _limit(end))
+        if any(reading):
+            found.add(reading)
+    return sorted(found, key=_get_last_day, reverse=True)
+
+
+def _get_last_day(one: ImportedReading) -> date:
+    known = one.end or one.start
+    return known.day if known else date.min
+
+
+def _make_reading(start: ImportedDate | None, end: ImportedDate | None) -> ImportedReading:
+    """Return the reading without a start that is a year, or later than the end."""
+    if start is None or start.is_year:
+        return ImportedReading(None, end)
+    is_wrong = end is not None and start.day > end.day
+    return ImportedReading(None if is_wrong else start, end)
+
+
+def _limit(found: ImportedDate | None) -> ImportedDate | None:
+    """Return the date, or None for one in the future, except for the present year."""
+    last = get_last_date()
+    if found is None or found.day.year > last.year:
+        return None
+    return found if found.is_year or found.day <= last else None
+
+
+def _parse_number(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else None
+
+
+def _parse_count(text: str) -> int:
+    return _parse_number(text) or 0

@@ -1,0 +1,120 @@
+"""Values of cells: dates, ranges of dates, stars, ISBNs and reviews."""
+
+import html
+import re
+from datetime import date
+from typing import Final, NamedTuple
+
+from catalog.values.isbns import find_isbns
+
+FIRST_YEAR: Final = 1000
+_DAY: Final = re.compile(r"(\d{4})[-/.](\d{1,2})(?:[-/.](\d{1,2}))?")
+_AMERICAN: Final = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4}|\d{2})")
+_GERMAN: Final = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})")
+_YEAR: Final = re.compile(r"\d{4}")
+_NAMED: Final = re.compile(r"(?:(\d{1,2})\s+)?([A-Za-z]{3})[a-z]*\.?(?:\s+(\d{1,2}),?)?\s+(\d{4})")
+_MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_BREAK: Final = re.compile(r"<br\s*/?>|</p>\s*<p[^>]*>|</?p[^>]*>", re.IGNORECASE)
+_MARKS: Final = (
+    (re.compile(r"</?(?:b|strong)>", re.IGNORECASE), "**"),
+    (re.compile(r"</?(?:i|em)>", re.IGNORECASE), "*"),
+    (re.compile(r"<spoiler>|</spoiler>|\[/?spoiler\]", re.IGNORECASE), "||"),
+    (re.compile(r"</?blockquote>", re.IGNORECASE), "\n"),
+)
+_LINK: Final = re.compile(r"<a\s[^>]*href=[\"']?([^\"'\s>]+)[^>]*>(.*?)</a>", re.IGNORECASE | re.DOTALL)
+_TAG: Final = re.compile(r"</?[a-zA-Z][^<>]*>")
+
+
+class ImportedDate(NamedTuple):
+    """A date, or the last day of a year of which nothing more is known."""
+
+    day: date
+    is_year: bool = False
+
+
+def parse_date(text: str) -> ImportedDate | None:
+    """Return the date in a cell, or None. A month without a day counts as its year.
+
+    >>> parse_date("[2016-05-08]").day
+    datetime.date(2016, 5, 8)
+    """
+    text = text.strip().strip("[]").strip()
+    if _YEAR.fullmatch(text):
+        return _make_year(int(text))
+    if found := _DAY.match(text):
+        year, month, day = (int(part) if part else 0 for part in found.groups())
+        return _make_date(year, month, day)
+    if found := _GERMAN.fullmatch(text):
+        day, month, year = map(int, found.groups())
+        return _make_date(year, month, day)
+    if found := _AMERICAN.fullmatch(text):
+        month, day, year = map(int, found.groups())
+        return _make_date(year if year > 99 else 2000 + year, month, day)
+    if found := _NAMED.fullmatch(text):
+        before, name, after, written = found.groups()
+        month = _MONTHS.index(name.lower()) + 1 if name.lower() in _MONTHS else 0
+        return _make_date(int(written), month, int(before or after or 0))
+    return None
+
+
+def _make_date(year: int, month: int, day: int) -> ImportedDate | None:
+    if not day:
+        return _make_year(year)
+    try:
+        return ImportedDate(date(year, month, day)) if year >= FIRST_YEAR else None
+    except ValueError:
+        return None
+
+
+def _make_year(year: int) -> ImportedDate | None:
+    return ImportedDate(date(year, 12, 31), is_year=True) if year >= FIRST_YEAR else None
+
+
+def parse_ranges(text: str) -> list[tuple[ImportedDate | None, ImportedDate | None]]:
+    """Return the starts and ends in a list like "2020/01/02-2020/02/03, 2021/04/05". One date alone is an end."""
+    found = []
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        # Only StoryGraph writes ranges, with slashes in their dates.
+        start, dash, end = part.partition("-") if "/" in part else ("", "", part)
+        ends = (parse_date(start), parse_date(end)) if dash else (None, parse_date(start or end))
+        if any(ends):
+            found.append(ends)
+    return found
+
+
+def parse_stars(text: str) -> tuple[int | None, bool]:
+    """Return a rating in halves of a star, and whether it was rounded. No stars or 0 mean no rating.
+
+    >>> parse_stars("4.25"), parse_stars("3,5"), parse_stars("0")
+    ((9, True), (7, False), (None, False))
+    """
+    try:
+        stars = float(text.replace(",", "."))
+    except ValueError:
+        return None, False
+    if not 0 < stars <= 5:
+        return None, False
+    # A quarter is rounded up, so that no rating vanishes.
+    halves = max(1, int(stars * 2 + 0.5))
+    return halves, halves != stars * 2
+
+
+def parse_isbn_cell(text: str) -> list[str]:
+    """Return the ISBNs in a cell such as ="0061120081" or [0061120081], each as thirteen digits."""
+    return find_isbns(text.replace('"', " ").replace("=", " "))
+
+
+def convert_review(text: str, *, is_spoiler: bool = False) -> str:
+    """Return a review as Markdown: Goodreads and LibraryThing write HTML. Unknown elements are left out.
+
+    >>> convert_review("A <b>good</b> one.<br/><br/>Read &amp; reread.")
+    'A **good** one.\\n\\nRead & reread.'
+    """
+    text = _LINK.sub(r"[\2](\1)", _BREAK.sub("\n", text))
+    for pattern, mark in _MARKS:
+        text = pattern.sub(mark, text)
+    text = html.unescape(_TAG.sub("", text)).strip()
+    if is_spoiler and text and "||" not in text:
+        # A spoiler ends with its paragraph.
+        return "\n".join(f"||{line.strip()}||" if line.strip() else "" for line in text.split("\n"))
+    return text

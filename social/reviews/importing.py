@@ -1,0 +1,61 @@
+"""Reviews of imported libraries, for ``catalog.library``. They appear at their books, but on no timeline."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, time
+
+from django.core.exceptions import ValidationError
+
+from catalog.library.reviews import NewReview, ReviewStore, register_review_store
+from social.models import Post, new_key
+from social.reviews.models import Review
+from social.reviews.services import Draft, clean_draft
+
+
+def register() -> None:
+    """Let imports write reviews."""
+    register_review_store(ReviewStore(create_reviews, delete_reviews, find_reviews))
+
+
+def create_reviews(user_id: int, reviews: Sequence[NewReview]) -> Mapping[int, int]:
+    """Write a reader's reviews of books without one, in bulk, in the present transaction. Return their ids by book.
+
+    A text that no review may have, because it is too long or has no visible character, is left out. Names in old
+    reviews mention nobody here.
+    """
+    known = Review.objects.filter(user_id=user_id, book_id__in=[one.book_id for one in reviews])
+    taken = set(known.values_list("book_id", flat=True))
+    posts, rows = [], []
+    # In the order of their dates, as if they had been written here.
+    for one in sorted(reviews, key=lambda one: one.day):
+        if one.book_id in taken:
+            continue
+        try:
+            content = clean_draft(Draft(one.text, None))
+        except ValidationError:
+            continue
+        post = Post(user_id=user_id, book_id=one.book_id, kind=Post.Kind.REVIEW, text=content.excerpt, is_quiet=True)
+        post.key, post.created_at = new_key(), datetime.combine(one.day, time(12), UTC)
+        posts.append(post)
+        rows.append(Review(user_id=user_id, book_id=one.book_id, text=content.text))
+    Post.objects.bulk_create(posts)
+    for post, row in zip(posts, rows, strict=True):
+        row.post = post
+    Review.objects.bulk_create(rows)
+    return {post.book_id: post.pk for post in posts if post.book_id}
+
+
+def delete_reviews(user_id: int, reviews: Mapping[int, str]) -> None:
+    """Delete imported reviews, except those that their reader has changed since."""
+    found = dict(Review.objects.filter(user_id=user_id, pk__in=list(reviews)).values_list("pk", "text"))
+    unchanged = [pk for pk, text in found.items() if _clean(reviews[pk]) == text]
+    Post.objects.filter(user_id=user_id, pk__in=unchanged).delete()
+
+
+def find_reviews(user_id: int, book_ids: Sequence[int]) -> Mapping[int, str]:
+    """Return the texts of a reader's reviews by book."""
+    rows = Review.objects.filter(user_id=user_id, book_id__in=list(book_ids)).exclude(text="")
+    return dict(rows.values_list("book_id", "text"))
+
+
+def _clean(text: str) -> str:
+    return clean_draft(Draft(text, None)).text

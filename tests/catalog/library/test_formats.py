@@ -1,0 +1,122 @@
+"""Files of other services: encodings, delimiters, columns and the quirks of their cells."""
+
+from datetime import date
+
+import pytest
+
+from catalog.library.formats import FileRefused, ImportedBook, files, read_row, read_table
+from catalog.library.formats.values import convert_review, parse_date, parse_ranges, parse_stars
+
+GOODREADS = (
+    "Book Id,Title,Author,Author l-f,Additional Authors,ISBN,ISBN13,My Rating,Average Rating,Publisher,Binding,"
+    "Number of Pages,Year Published,Original Publication Year,Date Read,Date Added,Bookshelves,"
+    "Bookshelves with positions,Exclusive Shelf,My Review,Spoiler,Private Notes,Read Count,Owned Copies\n"
+)
+STORYGRAPH = (
+    "Title,Authors,Contributors,ISBN/UID,Format,Read Status,Date Added,Last Date Read,Dates Read,Read Count,Moods,Pace,"
+    "Character- or Plot-Driven?,Strong Character Development?,Loveable Characters?,Diverse Characters?,"
+    "Flawed Characters?,Star Rating,Review,Content Warnings,Content Warning Description,Tags,Owned?\n"
+)
+LIBRARYTHING = (
+    "Book Id\tTitle\tSort Character\tPrimary Author\tSecondary Author\tPublication\tDate\tReview\tRating\tComment\t"
+    "Private Comment\tMedia\tAcquired\tDate Started\tDate Read\tTags\tCollections\tISBN\tISBNs\tEntry Date\n"
+)
+
+
+def read(content: bytes) -> list[ImportedBook]:
+    table = read_table(content)
+    return [read_row(table.service, row) for row in table.rows]
+
+
+def test_goodreads() -> None:
+    rows = (
+        '2657,"To Kill a ""Mockingbird"" (Scout, #1)",Harper Lee,"Lee, Harper",Some One,"=""0061120081""",'
+        '"=""9780061120084""",4,4.2,x,y,1,2000,1960,2021/03/04,2020/01/02,"classics, to-read-next","classics (#3)",'
+        'read,"Fine.<br/><br/>Really &amp; <b>truly</b>\nfine; see <a href=""https://a.example/"">this</a>.",,'
+        '"a private note",2,1\n'
+        '3,Unread,A. B.,"B., A.",,"=""""","=""""",0,4,,,,,,,2020/01/02,,,to-read,,,,0,0\n'
+        "4,Given up,A. B.,,,,,0,4,,,,,,,2020/01/02,dnf,dnf (#1),dnf,It ends badly.,true,,0,0,,,\n"
+        "\n"
+        "5,Own shelf,A. B.,,,,,0,4,,,,,,2019,2020/01/02,,,favourites,,,,1\n"
+    )
+    one, two, three, four = read(("\ufeff" + GOODREADS + rows).encode())
+    assert (one.title, one.authors) == ('To Kill a "Mockingbird" (Scout, #1)', ("Harper Lee", "Some One"))
+    assert (one.isbns, one.goodreads_id) == (("9780061120084",), 2657)
+    assert (one.shelf, one.stars, one.added_on) == ("read", 8, date(2020, 1, 2))
+    assert [reading.end for reading in one.readings] == [(date(2021, 3, 4), False)]
+    assert one.review == "Fine.\n\nReally & **truly**\nfine; see [this](https://a.example/)."
+    assert one.lists == ("classics", "to-read-next")
+    assert (two.shelf, two.stars, two.isbns, two.readings) == ("want-to-read", None, (), ())
+    assert (three.shelf, three.review, three.lists) == ("did-not-finish", "||It ends badly.||", ())
+    assert (four.shelf, four.lists) == ("read", ("favourites",))
+    assert [reading.end for reading in four.readings] == [(date(2019, 12, 31), True)]
+
+
+def test_storygraph() -> None:
+    rows = (
+        'A book,"Ann Lee, Bo Ray",,9780061120084,paperback,read,2020/01/08,2022/05/06,'
+        '"2020/01/02-2020/02/03, 2022/05/06",2,"dark, sad",fast,,,,,,4.25,<div>Good</div>,,,"one, two",Yes\n'
+        'No ISBN,Ann Lee,,abc-123,,did-not-finish,2020/01/08,"","",0,"",,,,,,,,,"",,"",No\n'
+        'Now,Ann Lee,,,,currently-reading,2020/01/08,,"2024/01/02-",0,,,,,,,,0.25,,,,,No\n'
+    )
+    one, two, three = read((STORYGRAPH + rows).replace("\n", "\r\n").encode("utf-16"))
+    assert (one.authors, one.stars, one.is_rounded) == (("Ann Lee", "Bo Ray"), 9, True)
+    assert [(start and start.day, end and end.day) for start, end in one.readings] == [
+        (None, date(2022, 5, 6)),
+        (date(2020, 1, 2), date(2020, 2, 3)),
+    ]
+    assert (one.review, one.lists) == ("Good", ("one", "two"))
+    assert (two.shelf, two.isbns) == ("did-not-finish", ())
+    assert (three.shelf, three.stars, three.readings[0].start) == ("reading", 1, (date(2024, 1, 2), False))
+
+
+def test_librarything() -> None:
+    rows = (
+        '1\tA 12" record\t1\tLee, Harper\tRay, Bo\tx\t1960\tCaf\xe9 "quoted\t3.5\t\t\tBook\t\t2020-01-02\t2020-02-03\t'
+        "fun, old\tYour library, Favorites\t[0061120081]\t0061120081, 9780061120084\t2019-12-31\n"
+        "2\tWanted\t1\tLee, Harper\t\t\t\t\t\t\t\t\t\t\t\t\tWishlist\t[]\t\t[2019-12-31]\n"
+    )
+    one, two = read((LIBRARYTHING + rows).encode("cp1252"))
+    assert (one.title, one.authors[0], one.isbns) == ('A 12" record', "Harper Lee", ("9780061120084",))
+    assert (one.shelf, one.stars, one.review) == ("read", 7, 'Café "quoted')
+    assert one.readings[0] == ((date(2020, 1, 2), False), (date(2020, 2, 3), False))
+    assert (one.lists, two.shelf, two.added_on) == (("fun", "old", "Favorites"), "want-to-read", date(2019, 12, 31))
+
+
+def test_lists_of_isbns_and_spreadsheets() -> None:
+    plain = read(b"0-06-112008-1\r\n9780061120084, 978-0-439-02348-1\n\nnothing\n")
+    assert [one.isbns for one in plain] == [("9780061120084",), ("9780439023481",)]
+    assert {one.shelf for one in plain} == {"want-to-read"}
+    (found,) = read(b'ISBN;Title;Author\n"=""0061120081""";T;A, B;;;\n')
+    assert (found.isbns, found.title, found.authors) == (("9780061120084",), "T", ("A", "B"))
+
+
+def test_refused_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MAX_ROWS", 2)
+    monkeypatch.setattr(files, "MAX_CELL_LENGTH", 50)
+    for content in (
+        b"",
+        b"  \n",
+        b"PK\x03\x04 zip",
+        b"a,b\n1,2\n",
+        b"ISBN\n",
+        b"ISBN\n1\n2\n3\n",
+        b"ISBN\n" + b"x" * 99,
+    ):
+        with pytest.raises(FileRefused):
+            read_table(content)
+
+
+def test_cells() -> None:
+    days = {
+        "2021/03/04": date(2021, 3, 4), "2021-3-4": date(2021, 3, 4), "[2016-05-08]": date(2016, 5, 8),
+        "04.03.2021": date(2021, 3, 4), "3/14/2021": date(2021, 3, 14), "3/14/21": date(2021, 3, 14),
+        "Mar 4, 2021": date(2021, 3, 4), "4 March 2021": date(2021, 3, 4), "2021": date(2021, 12, 31),
+        "2021-05": date(2021, 12, 31), "May 2021": date(2021, 12, 31), "2021/02/30": None, "0021": None, "soon": None,
+    }  # fmt: skip
+    assert {text: (found := parse_date(text)) and found.day for text in days} == days
+    assert [text for text in days if (found := parse_date(text)) and found.is_year] == ["2021", "2021-05", "May 2021"]
+    assert parse_ranges("2020-01-02, nonsense") == [(None, (date(2020, 1, 2), False))]
+    stars = {"": None, "0": None, "5.0": 10, "4.75": 10, "0.1": 1, "6": None, "nan": None, "x": None, "3,5": 7}
+    assert {text: parse_stars(text)[0] for text in stars} == stars
+    assert convert_review("<script>x</script>a <spoiler>b</spoiler> &lt;c&gt; 1 < 2") == "xa ||b|| <c> 1 < 2"

@@ -1,0 +1,193 @@
+"""Imports: matches, what they change, repeated, killed and undone."""
+
+from collections.abc import Iterator
+from datetime import date
+from typing import Any
+
+import pytest
+from django.core import serializers
+
+from accounts.models import User
+from catalog.library import services
+from catalog.library.formats import read_table
+from catalog.library.models import ImportRow, LibraryImport, State, Step
+from catalog.lists.models import ListedBook, ReadingList
+from catalog.lists.services import ListDraft, create_list
+from catalog.models import Book
+from catalog.shelves import services as shelves
+from catalog.shelves.models import EarlierReading, Privacy, Shelf, ShelfEntry
+from mirror.relay.drains import drain_all
+from social.models import Post
+from social.reviews.models import Review
+from tests.catalog.library.test_formats import GOODREADS
+from tests.support.catalog.make import make_book
+from tests.support.warm_mirrors import rebuild
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+TODAY = date(2026, 5, 4)
+TABLES = (ShelfEntry, EarlierReading, ReadingList, ListedBook, Review)
+ROWS = '''\
+1,Known by number,Nobody,,,"=""""","=""9780061120084""",4,,,,,,,2021/03/04,2020/01/02,"old, fun",,read,A book.,,,1,0
+2,The Second Book (Series #2),Ann B. Lee,,,,,0,,,,,,,,2020/01/02,fun,,to-read,,,,0,0
+3,the third book: a subtitle,A. Lee,,,,,3,,,,,,,2019,2018/01/02,,,read,,,,1,0
+4,The Second Book,Someone Else,,,,,5,,,,,,,,2020/01/02,,,read,,,,1,0
+5,Unknown everywhere,Nobody Known,,,,,5,,,,,,,,2020/01/02,lost,,read,,,,1,0
+6,Of another edition,Nobody,,,,,2,,,,,,,2020/05/06,2020/01/02,,,read,Abandoned?,,,1,0
+'''
+
+
+@pytest.fixture
+def reader() -> User:
+    return User.objects.create(username="Rita")
+
+
+@pytest.fixture
+def books() -> list[Book]:
+    made = [
+        make_book("A title of ours", isbn="9780061120084", authors="Nobody"),
+        make_book("The Second Book", authors="Ann Lee"),
+        make_book("The Third Book", authors="Adele Lee"),
+        make_book("An edition", goodreads_id=6),
+    ]
+    rebuild()
+    drain_all()
+    return made
+
+
+def start(reader: User, rows: str = ROWS) -> LibraryImport:
+    made = services.start_import(reader.pk, "export.csv", read_table((GOODREADS + rows).encode()))
+    return run(made)
+
+
+def run(made: LibraryImport) -> LibraryImport:
+    services.run_import(made.pk)
+    made.refresh_from_db()
+    return made
+
+
+def snapshot() -> list[str]:
+    """Return all rows of shelves and lists, without the keys of those that may be made again."""
+    return [serializers.serialize("json", table.objects.order_by("pk")) for table in TABLES]
+
+
+def test_import_matches_applies_repeats_and_undoes(reader: User, books: list[Book]) -> None:
+    first, second, third, edition = (book.pk for book in books)
+    shelves.put_on_shelf(reader.pk, second, Shelf.READ, TODAY)
+    shelves.rate_book(reader.pk, second, 7, TODAY)
+    create_list(reader.pk, ListDraft("Fun"))
+    before = snapshot()
+    made = start(reader)
+    assert made.state == State.READY
+    steps = dict(made.rows.values_list("number", "step"))
+    assert steps == {
+        1: Step.FOUND, 2: Step.FOUND, 3: Step.FOUND, 4: Step.DOUBT, 5: Step.MISSING, 6: Step.FOUND,
+    }  # fmt: skip
+    assert list(made.rows.filter(step=Step.FOUND).order_by("number").values_list("book", flat=True)) == [
+        first, second, third, edition,
+    ]  # fmt: skip
+    # The row with other authors has the book with its title as a candidate.
+    assert made.rows.get(number=4).candidates == [second]
+    assert snapshot() == before
+    assert services.choose_book(reader.pk, made.pk, 4, second)
+    assert not services.choose_book(reader.pk, made.pk, 4, None)
+    assert services.confirm_import(reader.pk, made.pk)
+    run(made)
+    assert (made.state, made.rows.filter(step=Step.APPLIED).count()) == (State.DONE, 5)
+    entry = ShelfEntry.objects.get(book=first)
+    assert (entry.shelf, entry.stars, entry.shelved_on, entry.finished_on) == (
+        Shelf.READ, 8, date(2020, 1, 2), date(2021, 3, 4),
+    )  # fmt: skip
+    # What the reader had before is kept.
+    entry = ShelfEntry.objects.get(book=second)
+    assert (entry.shelf, entry.stars, entry.shelved_on) == (Shelf.READ, 7, TODAY)
+    entry = ShelfEntry.objects.get(book=third)
+    assert (entry.finished_on, entry.finished_precision) == (date(2019, 12, 31), "year")
+    named = {one.name: (one.privacy, one.books.count()) for one in ReadingList.objects.all()}
+    assert named == {"Fun": (Privacy.PUBLIC, 2), "old": (Privacy.ME, 1)}
+    written = Review.objects.exclude(text="").values_list("book", "text")
+    assert dict(written) == {first: "A book.", edition: "Abandoned?"}
+    # The rating that was given here has a post, imported ones have none.
+    assert sorted(Post.objects.values_list("kind", "is_quiet")) == [
+        ("rating", False),
+        ("review", True),
+        ("review", True),
+    ]
+    after = snapshot()
+    again = start(reader)
+    assert services.confirm_import(reader.pk, again.pk)
+    assert run(again).state == State.DONE
+    assert snapshot() == after
+    assert set(map(str, again.rows.values_list("changes", flat=True))) == {"{}"}
+    assert services.undo_import(reader.pk, made.pk)
+    assert run(made).state == State.UNDONE
+    assert snapshot() == before
+
+
+def test_undo_keeps_what_the_reader_changed_since(reader: User, books: list[Book]) -> None:
+    made = start(reader)
+    services.confirm_import(reader.pk, made.pk)
+    run(made)
+    shelves.rate_book(reader.pk, books[0].pk, 2, TODAY)
+    services.undo_import(reader.pk, made.pk)
+    run(made)
+    kept = ShelfEntry.objects.get()
+    assert (kept.book_id, kept.stars) == (books[0].pk, 2)
+    assert not ReadingList.objects.exists()
+    services.confirm_import(reader.pk, made.pk)
+    run(made)
+    assert ShelfEntry.objects.count() == 4
+    assert ShelfEntry.objects.get(book=books[0]).stars == 2
+
+
+def test_killed_runs_go_on_where_they_were(reader: User, books: list[Book], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each run ends in an error within the transaction of a chunk of two rows, after it has written."""
+    monkeypatch.setattr(services, "CHUNK_SIZE", 2)
+    real = ImportRow.objects.bulk_update
+    calls = iter(range(1000))
+
+    def fail_every_second_time(*arguments: Any, **options: Any) -> int:
+        count = real(*arguments, **options)
+        if next(calls) % 2:
+            raise KeyboardInterrupt
+        return count
+
+    monkeypatch.setattr(ImportRow.objects, "bulk_update", fail_every_second_time)
+
+    def run_until_done(made: LibraryImport) -> Iterator[None]:
+        for _ in range(20):
+            made.refresh_from_db()
+            if not made.is_working:
+                return
+            try:
+                services.run_import(made.pk)
+            except KeyboardInterrupt:
+                yield
+
+    before = snapshot()
+    made = services.start_import(reader.pk, "export.csv", read_table((GOODREADS + ROWS).encode()))
+    kills = len(list(run_until_done(made)))
+    services.confirm_import(reader.pk, made.pk)
+    kills += len(list(run_until_done(made)))
+    assert ShelfEntry.objects.count() == 4
+    assert EarlierReading.objects.count() == 0
+    services.undo_import(reader.pk, made.pk)
+    kills += len(list(run_until_done(made)))
+    assert kills >= 6
+    assert (made.state, snapshot()) == (State.UNDONE, before)
+
+
+def test_one_import_at_a_time(reader: User, books: list[Book]) -> None:
+    table = read_table((GOODREADS + ROWS).encode())
+    made = services.start_import(reader.pk, "a.csv", table)
+    with pytest.raises(services.ImportIsOpen):
+        services.start_import(reader.pk, "b.csv", table)
+    other = User.objects.create(username="Otto")
+    assert not services.discard_import(reader.pk, made.pk)
+    run(made)
+    for change in (services.confirm_import, services.undo_import, services.discard_import):
+        assert not change(other.pk, made.pk)
+    assert not services.choose_book(other.pk, made.pk, 4, None)
+    assert not services.choose_book(reader.pk, made.pk, 4, books[0].pk)
+    assert services.discard_import(reader.pk, made.pk)
+    assert not LibraryImport.objects.exists()

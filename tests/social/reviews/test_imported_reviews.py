@@ -1,0 +1,66 @@
+"""Imported reviews appear at their books, and on no timeline and no profile, in Redis and in SQL."""
+
+from contextlib import nullcontext
+from datetime import date
+
+import pytest
+from django.test import Client
+
+from accounts.models import User
+from catalog.library.reviews import NewReview, create_reviews, delete_reviews
+from catalog.models import Book
+from mirror.relay.drains import drain_all
+from mirror.relay.sql_only import sql_only
+from mirror.verify.runs import verify
+from social.models import Post
+from social.reviews.models import Review
+from social.reviews.services import Draft, write_review
+from social.services import people
+from tests.support.social.timelines import warm_up
+from tests.support.warm_mirrors import rebuild
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.also_on("cluster")]
+
+JSON = {"Accept": "application/json"}
+DAY = date(2019, 5, 6)
+
+
+def test_imported_reviews_are_shown_at_their_books_only() -> None:
+    writer, follower = (User.objects.create(username=name) for name in ("Wilma", "Fred"))
+    books = [Book.objects.create(title=f"Book {n}") for n in range(4)]
+    people.follow(follower.pk, writer.pk)
+    rebuild()
+    warm_up(follower)
+    write_review(writer.pk, books[0].pk, Draft("Written here", 8), DAY)
+    drain_all()
+    made = create_reviews(
+        writer.pk,
+        [
+            NewReview(books[0].pk, "Imported, although there is one", DAY),
+            NewReview(books[1].pk, "Imported *text* for @Fred", DAY),
+            NewReview(books[2].pk, "Imported and edited", DAY),
+            NewReview(books[3].pk, "\u200b", DAY),
+        ],
+    )
+    assert list(made) == [books[1].pk, books[2].pk]
+    drain_all()
+    post = Post.objects.get(pk=made[books[1].pk])
+    assert (post.created_at.date(), post.text) == (DAY, "Imported text for @Fred")
+    client = Client()
+    client.force_login(follower)
+    drain_all()
+    for way in (nullcontext, sql_only):
+        with way():
+            for page in ("/home/", "/global/", "/u/Wilma/", "/u/Wilma/feed/", "/mentions/"):
+                assert "Imported" not in client.get(page).content.decode(), page
+            reviews = client.get(f"/books/{books[1].pk}/reviews/", headers=JSON).json()
+            assert [one["text"] for one in reviews["results"]] == ["Imported text for @Fred"]
+            assert client.get(f"/posts/{post.pk}/").status_code == 200
+            assert client.get("/u/Wilma/", headers=JSON).json()["user"]["posts"] == 1
+    write_review(writer.pk, books[2].pk, Draft("Edited since", None), DAY)
+    delete_reviews(
+        writer.pk, {made[books[1].pk]: "Imported *text* for @Fred", made[books[2].pk]: "Imported and edited"}
+    )
+    assert set(Review.objects.values_list("text", flat=True)) == {"Written here", "Edited since"}
+    drain_all()
+    assert verify(["post", "timeline", "global", "review", "ranked_review", "book_posts"]) == []
