@@ -68,15 +68,15 @@ def test_similar_readers_equal_plain_python(monkeypatch: pytest.MonkeyPatch) -> 
     reader = max(expected, key=lambda pk: len(expected[pk]))
     ids = [pk for pk, _ in expected[reader]]
     with record() as seen:
-        found = similar.find_similar_readers(reader)
+        shown = similar.find_similar_readers(reader)
     assert (seen.round_trips, seen.sql) == (2, [])
-    assert [(each.person.id, each.books) for each in found] == expected[reader]
+    assert [(each.person.id, each.books) for each in shown] == expected[reader]
     with sql_only():
-        assert similar.find_similar_readers(reader) == found
+        assert similar.find_similar_readers(reader) == shown
     client = Client()
     client.force_login(User.objects.get(pk=reader))
     page = client.get("/people/").content.decode()
-    assert f"{found[0].books} books in common" in page
+    assert f"{shown[0].books} books in common" in page
 
     # Followed, muted and blocked readers, and those who became private since, are left out.
     people.follow(reader, ids[0])
