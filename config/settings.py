@@ -72,6 +72,7 @@ INSTALLED_APPS = [
     "social",
     "social.moderation",
     "social.reviews",
+    "social.welcome",
     "loginlog",
     "demo",
 ]

@@ -24,6 +24,7 @@ urlpatterns = [
     path("lists/", include("catalog.lists.urls")),
     path("library/", include("catalog.library.urls")),
     path("authors/<int:pk>/", catalog_views.author_page, name="author"),
+    path("welcome/", include("social.welcome.urls")),
     path("search/", include("catalog.search.urls")),
     path("loginlog/", include("loginlog.urls")),
     path("shop/", include("shop.urls")),

@@ -25,6 +25,12 @@ def get_home_timeline(user_id: int, after: int | None = None) -> PostPage:
     return HomeFeed(user_id).read_page(after)
 
 
+def get_newest_home_posts(user_id: int, count: int) -> PostPage:
+    """Return the newest posts of a reader's home timeline, fewer than a page, without a next page."""
+    page = HomeFeed(user_id).read_page(None, count)
+    return PostPage(page.posts, None, page.newest)
+
+
 def get_global_timeline(viewer: int | None, after: int | None = None) -> PostPage:
     """Return a page of all posts."""
     return EagerFeed(viewer, windows.GlobalMirror, "").read_page(after)

@@ -112,11 +112,11 @@ class LogOut(LogoutView):
 
 @method_decorator([sensitive_post_parameters(), csrf_protect, never_cache], name="dispatch")
 class Register(LimitedFormMixin, NextPageMixin, FormView):
-    """Create a user, log the user in and redirect to ``next``."""
+    """Create a user, log the user in and redirect to ``next``, or to the first steps."""
 
     template_name = "accounts/register.html"
     form_class = RegisterForm
-    next_page = "home"
+    next_page = "welcome:overview"
     kept = ("username", "email")
 
     def limits(self) -> Iterable[FormLimit]:
@@ -132,7 +132,7 @@ class Register(LimitedFormMixin, NextPageMixin, FormView):
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if request.user.is_authenticated:
             _explain_if_other_account(request)
-            return HttpResponseRedirect(self.get_success_url())
+            return HttpResponseRedirect(self.get_redirect_url() or reverse("home"))
         return super().dispatch(request, *args, **kwargs)
 
     def form_valid(self, form: RegisterForm) -> HttpResponse:

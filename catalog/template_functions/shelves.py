@@ -1,17 +1,25 @@
 """Shelves on the page of a book."""
 
 import math
+from typing import Final
 
+from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 from django.utils.translation import ngettext
 from jinja2 import pass_context
 from jinja2.runtime import Context
 
 from catalog.books.records import BookRecord
+from catalog.books.series import split_title
+from catalog.readings.progress import ShownProgress
 from catalog.shelves import widgets
 from catalog.shelves.models import Shelf
 from catalog.shelves.records import write_stars
+from catalog.shelves.selectors import ShelvedBook
+from common.rendered import remember_rendered
 from common.template_functions import visitor
+
+MAX_BYTES: Final = 4_000_000  # of remembered parts; each takes about 500 bytes
 
 
 def star_label(halves: int) -> str:
@@ -35,3 +43,23 @@ def shelf_button(context: Context, book: BookRecord) -> SafeString:
 def book_readers(context: Context, book_id: int) -> SafeString:
     """Show the number of readers who want to read a book, and the readers' ratings."""
     return widgets.render_readers(context["request"], book_id)
+
+
+def reading_progress(entry: ShelvedBook) -> SafeString:
+    """Show how far the reader has come in a book, with a link to the form, below the card of the book."""
+    progress = entry.progress
+    if progress is not None:
+        # Without the reader's own words, so that readers at the same page share the remembered part.
+        progress = progress._replace(note="")
+    return _render_progress(entry.book["id"], split_title(entry.book["title"])[0], progress)
+
+
+@remember_rendered(MAX_BYTES)
+def _render_progress(book_id: int, title: str, progress: ShownProgress | None) -> SafeString:
+    context = {"book_id": book_id, "title": title, "progress": progress}
+    return render_to_string("catalog/shelves/_reading.html", context)
+
+
+def shelf_choice(book: BookRecord) -> SafeString:
+    """Show the shelf button of a book that is on none of the visitor's shelves, below the card of the book."""
+    return widgets.render_card_shelf(book["id"], book["title"], None, is_anchor=False)

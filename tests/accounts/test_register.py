@@ -21,7 +21,7 @@ def fields(name: str = "alice", password: str = PASSWORD, again: str | None = No
 
 def test_registration_creates_a_user_and_logs_in(client: Client) -> None:
     response = client.post(PATH, fields())
-    assert response.headers["Location"] == "/"
+    assert response.headers["Location"] == "/welcome/"
     alice = User.objects.get(username="alice")
     assert alice.user_type == User.Type.CLIENT
     assert (alice.is_staff, alice.is_superuser) == (False, False)
@@ -98,7 +98,7 @@ def test_next_survives_an_invalid_form(client: Client) -> None:
 
 @pytest.mark.parametrize("elsewhere", ["https://evil.example/", "//evil.example", "javascript:alert(1)"])
 def test_next_never_redirects_to_another_site(client: Client, elsewhere: str) -> None:
-    assert client.post(PATH, fields() | {"next": elsewhere}).headers["Location"] == "/"
+    assert client.post(PATH, fields() | {"next": elsewhere}).headers["Location"] == "/welcome/"
 
 
 def test_extra_fields_are_ignored(client: Client) -> None:

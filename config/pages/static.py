@@ -1,4 +1,4 @@
-"""The pages that belong to no app: the front page, and the static pages behind the links of the footer.
+"""The static pages behind the links of the footer, and the sitemap.
 
 A new static page needs its name in ``NAMES``, a template in ``common/templates/pages/`` and a link in
 ``common/templates/partials/foot.html``. The sitemap lists all of them, beside those of the apps.
@@ -15,25 +15,12 @@ from django.urls import path, reverse
 from django.views.decorators.http import require_safe
 
 from accounts.audit.log import RETENTION
-from accounts.selectors import read_last_logins
 from catalog.sitemaps import AuthorSitemap, BookSitemap, SiteSitemap
 from common.public_pages import public_page
-from common.web import get_viewer_id
 from social.content import MAX_CHARACTERS
-from social.selectors import get_latest_posts
 
 NAMES: Final = ("about", "help", "privacy", "terms")  # each is the address, the view's name and the template
 DAY_SECONDS: Final = 86_400
-MAX_POSTS: Final = 6
-
-
-@require_safe
-@public_page()
-def home(request: HttpRequest) -> HttpResponse:
-    """Show a welcome, a search by tags, links into the catalogue, the latest posts, and the latest logins."""
-    viewer = get_viewer_id(request)
-    shown = {"posts": get_latest_posts(viewer, MAX_POSTS), "last_logins": read_last_logins(me=viewer)}
-    return render(request, "home.html", shown)
 
 
 @require_safe

@@ -1,0 +1,76 @@
+"""The sections of a reader's own front page. With warm mirrors they take six round trips and no SQL."""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from catalog.listing import BookRecord
+from catalog.readings.volumes import find_next_volumes
+from catalog.shelves.forms import get_today
+from catalog.shelves.models import Shelf
+from catalog.shelves.selectors import ShelfSummary, ShelvedBook, find_shelf_page, get_shelf_summary
+from mirror import together
+from shop.recommend.reasons import Reason, recommend_by_books
+from social.selectors import get_newest_home_posts
+from social.timelines.pages import PostPage
+
+MAX_READING: Final = 4  # books
+MAX_FINISHED: Final = 20  # books that were read last, from which others follow
+MAX_POSTS: Final = 3
+LIKED_HALVES: Final = 8  # the lowest rating of a book that the reader liked, in halves of a star
+
+
+class OwnBooks(NamedTuple):
+    """The books of a reader's front page.
+
+    summary: has the goal of the year. reading: latest start first. reasons: recommendations with the liked book.
+    volumes: the next ones of the reader's series.
+    """
+
+    summary: ShelfSummary
+    reading: Sequence[ShelvedBook]
+    reasons: Sequence[Reason]
+    volumes: Sequence[BookRecord]
+
+
+class OwnPage(NamedTuple):
+    """A reader's front page. year: that of the goal."""
+
+    books: OwnBooks
+    posts: PostPage
+    year: int
+
+    @property
+    def has_sections(self) -> bool:
+        """Whether any section has something to show."""
+        books = self.books
+        return bool(books.reading or books.summary.goal or books.reasons or books.volumes or self.posts.posts)
+
+
+def find_own_page(user_id: int) -> OwnPage:
+    """Return the sections of a reader's front page."""
+    year = get_today().year
+    return OwnPage(_find_own_books(user_id, year), get_newest_home_posts(user_id, MAX_POSTS), year)
+
+
+def _find_own_books(user_id: int, year: int) -> OwnBooks:
+    with together() as reads:
+        summary = reads(get_shelf_summary, user_id, year)
+        reading = reads(find_shelf_page, user_id, Shelf.READING, size=MAX_READING)
+        derived = reads(_find_derived, user_id)
+    reasons, volumes = derived.value
+    return OwnBooks(summary.value, reading.value.entries, reasons, volumes)
+
+
+def _find_derived(user_id: int) -> tuple[list[Reason], list[BookRecord]]:
+    """Return the recommendations and the next volumes, which follow from the books that were read last."""
+    finished = find_shelf_page(user_id, Shelf.READ, size=MAX_FINISHED).entries
+    liked = [entry.book for entry in finished if _is_liked(entry)]
+    with together() as reads:
+        reasons = reads(recommend_by_books, user_id, liked)
+        volumes = reads(find_next_volumes, user_id, [entry.book for entry in finished])
+    return reasons.value, volumes.value
+
+
+def _is_liked(entry: ShelvedBook) -> bool:
+    stars = entry.fields["stars"]
+    return stars is None or stars >= LIKED_HALVES

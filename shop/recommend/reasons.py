@@ -1,0 +1,49 @@
+"""Recommendations for a reader, each with its reason: a book that the reader liked."""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from catalog.listing import BookRecord
+from catalog.mirrors import BookMirror
+from catalog.shelves.selectors import find_entries
+from mirror import together
+from shop.mirrors import RecommendationMirror
+
+MAX_LIKED: Final = 8  # liked books whose recommendations are read
+MAX_CANDIDATES: Final = 16  # recommendations of a liked book that are looked up
+MAX_SOURCES: Final = 3  # liked books with recommendations that are looked up
+MAX_REASONS: Final = 2
+MAX_BOOKS: Final = 8  # of a reason
+
+
+class Reason(NamedTuple):
+    """A book that the reader liked, and books that others bought with it, best first."""
+
+    liked: BookRecord
+    books: list[BookRecord]
+
+
+def recommend_by_books(user_id: int, liked: Sequence[BookRecord]) -> list[Reason]:
+    """Return recommendations for a reader who likes these books, without books on the reader's shelves.
+
+    From warm mirrors: 2 round trips and no SQL.
+    """
+    sources = {book["id"]: book for book in liked[:MAX_LIKED]}
+    rankings: dict[int, list[int]] = {}
+    for pk, record in RecommendationMirror.get_many(list(sources)).items():
+        others = [other for other, *_ in (*record["bought"], *record["viewbuy"])]
+        if others and len(rankings) < MAX_SOURCES:
+            rankings[pk] = list(dict.fromkeys(others))[:MAX_CANDIDATES]
+    ids = list(dict.fromkeys(other for others in rankings.values() for other in others))
+    with together() as reads:
+        entries = reads(find_entries, user_id, ids)
+        records = reads(BookMirror.get_many, ids)
+    shown = {pk for pk, entry in zip(ids, entries.value, strict=True) if entry is not None}
+    reasons = []
+    for pk, others in rankings.items():
+        books = [records.value[other] for other in others if other in records.value and other not in shown][:MAX_BOOKS]
+        # Each book once, with its first reason.
+        shown.update(book["id"] for book in books)
+        if books:
+            reasons.append(Reason(sources[pk], books))
+    return reasons[:MAX_REASONS]
