@@ -12,7 +12,7 @@ from django.db import IntegrityError, connections, transaction
 from django.db.models import Count, QuerySet
 
 import mirror
-from accounts.mirrors.users import UserMirror
+from accounts.mirrors import users
 from catalog.shelves.models import ShelfEntry
 from catalog.shelves.records import find_public_entries
 from common.database import repeat_after_conflict
@@ -57,9 +57,9 @@ def find_similar_readers(viewer: int) -> list[Similar]:
     with mirror.together() as reads:
         followed = reads(FollowMirror.filter_members, keys.following(viewer), ids)
         people = reads(find_people, viewer, ids)
-        users = reads(UserMirror.get_many, ids)
+        records = reads(users.UserMirror.get_many, ids)
     # Asked again: an account may have become private since the day's run.
-    private = {pk for pk, user in users.value.items() if user["is_private"] == "1"}
+    private = {pk for pk, user in records.value.items() if user["is_private"] == "1"}
     refused = followed.value | private
     return [Similar(one, found[one.id]) for one in people.value if one.id not in refused][:MAX_SHOWN]
 

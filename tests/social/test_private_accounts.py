@@ -72,7 +72,7 @@ def walk_as_visitor(town: PrivateTown, way: str) -> dict[str, list[str]]:
         for headers in ACCEPT:
             with sql_only() if way == "sql" else nullcontext():
                 response = Client().get(address, headers=headers)
-            found.setdefault(name, []).append(response.content.decode())
+            found.setdefault(name, []).append(response.content.decode(errors="replace"))
     return found
 
 
