@@ -23,6 +23,11 @@ def profile(user_id: int | str) -> str:
     return f"profile:{user_id}"
 
 
+def similar(user_id: int | str) -> str:
+    """String (JSON): the readers with similar taste. Life: until the daily run finds none. Owner: SimilarMirror."""
+    return f"similar:{user_id}"
+
+
 def following(user_id: int | str) -> str:
     """Set: ids of the users that a user follows. Life: as the follows. Owner: FollowMirror."""
     return f"uid:{{{user_id}}}:following"

@@ -269,6 +269,26 @@ class FavouriteBook(models.Model):
         return f"{self.user_id}: {self.book_id}"
 
 
+class SimilarReaders(models.Model):
+    """The readers with the most books in common with a reader, best first: pairs of user id and number of books."""
+
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("reader"),
+        on_delete=models.CASCADE,
+        primary_key=True,
+        related_name="+",
+    )
+    readers = models.JSONField(_("readers"), default=list)
+
+    class Meta:
+        verbose_name = _("readers with similar taste")
+        verbose_name_plural = _("readers with similar taste")
+
+    def __str__(self) -> str:
+        return str(self.user_id)
+
+
 class Block(models.Model):
     """A reader has blocked another; neither sees the other."""
 

@@ -16,6 +16,7 @@ from social.models import (
     PostVersion,
     Pulled,
     ReaderProfile,
+    SimilarReaders,
 )
 from social.profiles.services import erase_picture, read_picture
 
@@ -49,6 +50,7 @@ def register_parts() -> None:
     register(make_part("requested_by", FollowRequest, "followee", ["follower__username", "created_at"]))
     register(make_part("profile", ReaderProfile, "user", ["bio", "links"]))
     register(make_part("favourite_books", FavouriteBook, "user", ["book_id", "book__title"]))
+    register(make_part("similar_readers", SimilarReaders, "user", reason="It names other readers, and is computed."))
     register(Part("picture", read_picture, erase_picture))
     register(make_part("blocks", Block, "blocker", ["blocked__username", "created_at"]))
     register(make_part("blocked_by", Block, "blocked", reason=other))

@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from django import forms
 from django.contrib.auth.forms import UsernameField
+from django.core.validators import MaxLengthValidator
 from django.forms import BoundField
 from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
@@ -34,6 +35,12 @@ class LoginField(UsernameField):
         attrs = {"spellcheck": "false", "autocorrect": "off"}
         label = _("Name or email address")
         super().__init__(label=label, max_length=MAX_LOGIN, widget=forms.TextInput(attrs=attrs), **kwargs)
+
+    def validate(self, value: str) -> None:
+        """Refuse a name that is longer than any name, before a query or a hash."""
+        super().validate(value)
+        if "@" not in value:
+            MaxLengthValidator(User._meta.get_field("username").max_length)(value)
 
 
 class PasswordField(forms.CharField):

@@ -52,6 +52,11 @@ CELERY_BEAT_SCHEDULE = {
     "expire-views": {"task": "shop.tasks.expire_views", "schedule": 3600.0, "options": {"expires": 3600}},
     "cache-rows": {"task": "shop.tasks.cache_rows", "schedule": 1.0, "options": {"expires": 2}},
     "recommend": {"task": "shop.tasks.recommend", "schedule": 86_400.0, "options": {"expires": 3600}},
+    "similar-readers": {
+        "task": "social.tasks.find_similar_readers",
+        "schedule": 86_400.0,
+        "options": {"expires": 3600},
+    },
     "send-notifications": {
         "task": "accounts.notifications.tasks.send_emails",
         "schedule": 60.0,

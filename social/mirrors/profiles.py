@@ -12,7 +12,7 @@ from common.ids import parse_ids
 from mirror import Mirror, Record, Watch
 from mirror.conf import setting
 from social import keys
-from social.models import FavouriteBook, ReaderProfile
+from social.models import FavouriteBook, ReaderProfile, SimilarReaders
 
 
 class ProfileRow(NamedTuple):
@@ -62,3 +62,14 @@ class ProfileMirror(Mirror):
     def record(self, row: Any) -> Record:
         favourites = [{"id": pk, "title": title} for pk, title in row.favourites]
         return {"bio": row.bio, "links": list(row.links), "favourites": favourites}
+
+
+@mirror.register
+class SimilarMirror(Mirror):
+    """The readers with similar taste, which SQL computes once a day."""
+
+    name = "similar"
+    label = _("readers with similar taste")
+    model = SimilarReaders
+    key = keys.similar("{pk}")
+    fields = ("readers",)

@@ -48,7 +48,11 @@ ACTIONS: Final = {
 }
 
 
-OTHER_COLUMN: Final = {"suggested": "following", "following": "suggested"}  # lists on the page "people"
+OTHER_COLUMN: Final = {
+    "suggested": "following",
+    "similar": "following",
+    "following": "suggested",
+}  # lists on the page "people"
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

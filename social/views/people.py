@@ -21,6 +21,7 @@ from common.public_pages import public_page
 from common.text import fold
 from common.web import get_user_id, get_viewer_id, is_partial, json_response, personal_page, redirect_to, wants_json
 from social.profiles.selectors import read_about
+from social.profiles.similar import find_similar_readers
 from social.relations import lists as people_lists
 from social.relations.common import CommonReaders, find_common_follows
 from social.relations.lists import ListedReader, PeoplePage
@@ -94,7 +95,7 @@ def _show_follows(request: HttpRequest, name: str, kind: str, find: Callable[...
 def people(request: HttpRequest) -> HttpResponse:
     """Show suggestions, and the newest followed, muted and blocked readers."""
     me = get_user_id(request)
-    suggested = suggest_readers(me)
+    suggested, similar = suggest_readers(me), find_similar_readers(me)
     lists = {
         "following": people_lists.list_following(me, me, size=MAX_LISTED),
         "muted": people_lists.list_muted(me, size=MAX_LISTED),
@@ -107,7 +108,8 @@ def people(request: HttpRequest) -> HttpResponse:
         kind: list_json(page, build_page_address(urls[kind], page.after)) for kind, page in lists.items()
     }
     content["suggestions"] = [_suggestion_json(each) for each in suggested]
-    context = {"suggestions": suggested, "lists": lists, "urls": urls, "own": own}
+    content["similar"] = [{"id": one.person.id, "name": one.person.name, "books": one.books} for one in similar]
+    context = {"suggestions": suggested, "similar": similar, "lists": lists, "urls": urls, "own": own}
     return respond(request, "social/people.html", context, content)
 
 

@@ -38,6 +38,7 @@ def _load_demo(folder: str) -> None:
     from demo.people import load_demo_logins, load_demo_people
     from demo.posts import load_demo_posts
     from demo.shelves import load_demo_shelves
+    from social.profiles.similar import rebuild_similar_readers
 
     _load_books_once(folder)
     _load_once("people", load_demo_people)
@@ -51,6 +52,7 @@ def _load_demo(folder: str) -> None:
     _load_once("posts", load_demo_posts)
     _load_once("conversation", load_demo_conversation)
     _load_once("profiles", load_demo_profiles)
+    _load_once("similar", rebuild_similar_readers)
     _load_shop_once(folder)
     _refresh_shop()
 
