@@ -45,7 +45,9 @@ def test_a_new_reader_takes_the_steps_without_javascript(books: list[Book], clie
     assert "0 of 4 steps done" in client.get(address).content.decode()
     # Skipping leads from step to step, and stores nothing.
     for step, following in (("genres", "books"), ("books", "readers"), ("readers", "library")):
-        assert f'<a class="button quiet" href="/welcome/{following}/">' in client.get(f"/welcome/{step}/").content.decode()
+        assert (
+            f'<a class="button quiet" href="/welcome/{following}/">' in client.get(f"/welcome/{step}/").content.decode()
+        )
     assert "Take your first steps" in client.get("/").content.decode()
     response = client.post("/welcome/genres/", {"genre": ["fantasy", "owned", "nothing"]})
     assert response.headers["Location"] == "/welcome/books/"
