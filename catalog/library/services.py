@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Final
 
 from django.db import IntegrityError, transaction
@@ -17,7 +18,8 @@ from mirror.relay import send
 
 CHUNK_SIZE: Final = 100  # rows in a transaction
 RUN_SECONDS: Final = 60.0  # of one task; the next one continues
-MAX_KEPT: Final = 20  # imports of a reader
+UPLOAD_SECONDS: Final = 300.0  # after which the upload of a killed process is forgotten
+MAX_KEPT: Final = 5  # imports of a reader
 TASK: Final = "library.tasks.run"
 
 
@@ -27,8 +29,9 @@ class ImportIsOpen(Exception):
 
 def start_import(user_id: int, file_name: str, table: Table) -> LibraryImport:
     """Store the rows of a file, and let a worker find their books. Raises ImportIsOpen."""
-    # An upload that was interrupted has no rows that anybody needs.
-    LibraryImport.objects.filter(user_id=user_id, state=State.LOADING).delete()
+    # An upload that was interrupted has no rows that anybody needs. A younger one may go on in another request.
+    long_ago = clock.now() - timedelta(seconds=UPLOAD_SECONDS)
+    LibraryImport.objects.filter(user_id=user_id, state=State.LOADING, created_at__lt=long_ago).delete()
     if LibraryImport.objects.filter(user_id=user_id).count() >= MAX_KEPT:
         raise ImportIsOpen
     try:

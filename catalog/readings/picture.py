@@ -21,7 +21,8 @@ MAX_CACHED_PICTURES: Final = 64  # each takes about 20 kB
 
 
 class PictureFacts(NamedTuple):
-    """What the picture of a year shows. months: the books of each month. favourite: the most read author, or ""."""
+    """What the picture of a year shows. months: the books of each month. favourite: the author of most books, or ""
+    if none wrote several of them."""
 
     reader: str
     year: int
@@ -34,7 +35,7 @@ class PictureFacts(NamedTuple):
 
 def find_picture_facts(reader: str, found: YearStatistics) -> PictureFacts:
     """Return the facts for the picture of a year."""
-    favourite = found.authors[0].name if found.authors else ""
+    favourite = found.authors[0].name if found.authors and found.authors[0].books > 1 else ""
     months = tuple(month.books for month in found.months[1:])
     return PictureFacts(reader, found.year, found.books, found.pages, found.mean_stars, favourite, months)
 

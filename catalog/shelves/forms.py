@@ -57,7 +57,7 @@ class StarsField(forms.TypedChoiceField):
 class DatesForm(forms.Form):
     """The dates of a reading. ``cleaned_data["dates"]`` has them as ``ReadingDates``.
 
-    when: tells which of the other fields counts for the end; without it, ``finished_on`` does.
+    when: tells which of the other fields counts for the end; without it, the one that is filled in does.
     """
 
     started_on = forms.DateField(required=False)
@@ -77,24 +77,35 @@ class DatesForm(forms.Form):
 
     def _find_dates(self, given: dict[str, Any]) -> ReadingDates | None:
         started = given["started_on"]
+        dates: ReadingDates | None
         match given["when"]:
             case When.TODAY:
                 # A reader for whom tomorrow has begun may have started then.
                 dates = ReadingDates(started, max(get_today(), started or get_today()))
             case When.YEAR:
-                year = given["finished_year"]
-                if year is None or not FIRST_DATE.year <= year <= get_last_date().year:
-                    self.add_error("finished_year", _("Enter a year."))
-                    return None
-                dates = ReadingDates.of_year(year, started)
+                dates = self._find_year(given)
             case When.UNKNOWN:
                 dates = ReadingDates(started)
-            case _:
-                # Clients that send only dates have no field ``when``.
+            case When.DAY:
                 dates = ReadingDates(started, given["finished_on"])
-        if started and dates.finished_on and dates.finished_on < started:
+            case _:
+                dates = self._find_entered(given)
+        if dates and started and dates.finished_on and dates.finished_on < started:
             self.add_error("finished_on", _("The finish date cannot be before the start date."))
         return dates
+
+    def _find_entered(self, given: dict[str, Any]) -> ReadingDates | None:
+        # Browsers without scripts do not choose for a reader who only enters a date or a year.
+        if given["finished_on"] is None and given["finished_year"] is not None:
+            return self._find_year(given)
+        return ReadingDates(given["started_on"], given["finished_on"])
+
+    def _find_year(self, given: dict[str, Any]) -> ReadingDates | None:
+        year = given["finished_year"]
+        if year is None or not FIRST_DATE.year <= year <= get_last_date().year:
+            self.add_error("finished_year", _("Enter a year."))
+            return None
+        return ReadingDates.of_year(year, given["started_on"])
 
     def _check_date(self, name: str, day: date) -> None:
         if day < FIRST_DATE:

@@ -40,7 +40,10 @@ class HistogramBar(NamedTuple):
 
 
 class ShownEntry(NamedTuple):
-    """A book on the visitor's shelf, as its button shows it. Dates are in ISO 8601. stars: in halves."""
+    """A book on the visitor's shelf, as its button shows it. Dates are in ISO 8601. stars: in halves.
+
+    pages: of the reader's own edition (own_pages), or else of the book.
+    """
 
     shelf: str
     stars: int | None
@@ -48,6 +51,7 @@ class ShownEntry(NamedTuple):
     finished_on: str | None
     when: str  # the choice of When that shows the finish date
     pages: int | None
+    own_pages: int | None
     earlier: int
     progress: ShownProgress | None
 
@@ -62,6 +66,7 @@ def show_entry(entry: Mapping[str, Any], book_pages: int | None) -> ShownEntry:
         entry["finished_on"],
         when.value,
         entry["pages"] or book_pages,
+        entry["pages"],
         entry["earlier"],
         read_progress(entry, book_pages),
     )

@@ -27,5 +27,11 @@ window.addEventListener("pageshow", () => {
   document.querySelectorAll("button[aria-busy]").forEach((button) => button.removeAttribute("aria-busy"));
 });
 
+// A date or a year that a reader enters beside a radio button chooses it.
+document.addEventListener("input", ({ target }) => {
+  const choice = target.closest?.(".when-choice")?.querySelector("[type=radio]");
+  if (choice) choice.checked = true;
+});
+
 // A form that was kept during a login is sent at once. Without this script the page has a button.
 document.querySelector("form[data-send-at-once]")?.requestSubmit();

@@ -38,6 +38,7 @@ def load_demo_profiles() -> int:
     added = 0
     for number, reader in enumerate(readers):
         bio, place = random.choice(BIOS), random.random()
+        # Some readers have none, as on a real site.
         if reader.pk in done or number % 3 == 2:
             continue
         links = [f"https://reader{number}.example/"] if place < 0.4 else []
@@ -73,6 +74,7 @@ def _make_private(random: Random, readers: list[User]) -> None:
     if owner is None:
         return
     set_private(owner.pk, is_private=True)
+    # Followers from before stay, so some readers of the demo see the posts and others do not.
     others = [reader for reader in readers if reader != owner]
     shoppers = [reader for reader in others if reader.username in ROLES_BY_LOGIN]
     for reader in [*random.sample(others, min(len(others), REQUESTS)), *shoppers]:

@@ -3,7 +3,7 @@
 import random
 from collections.abc import Iterator
 from math import log2
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from redis import Redis
@@ -45,8 +45,9 @@ def _write_records(redis: Redis, pks: Any) -> None:
     """Write the records of the users that pages show; the others are not needed."""
     pipe = redis.pipeline(transaction=False)
     for pk in pks:
-        record: dict[Any, Any] = {"name": f"reader {pk}", "is_active": "1", "shows_logins": "1", "login_times": "1"}
-        pipe.hset(keys.login(pk), mapping={**record, "last_login_time": ""})
+        record = {"name": f"reader {pk}", "is_active": "1", "shows_logins": "1", "login_times": "1"}
+        record["last_login_time"] = ""
+        pipe.hset(keys.login(pk), mapping=cast("Any", record))
     pipe.execute()
 
 

@@ -186,7 +186,7 @@ class Person(threading.Thread):
         self.ask(visit, "/accounts/register/")
         fields: dict[str, object] = {"username": name, "password1": PASSWORD, "password2": PASSWORD}
         path = "/accounts/register/"
-        done = self.write(("user", name), True, path, fields, visit=visit, accept="text/html", is_done=_is_home)
+        done = self.write(("user", name), True, path, fields, visit=visit, accept="text/html", is_done=_is_welcome)
         visit.is_live = done is not None
         return visit.is_live
 
@@ -352,6 +352,10 @@ class Person(threading.Thread):
             return
         for pk in self.memory.cart:
             self.ledger.add(("cart", self.name, pk), 0, outcome, began)
+
+
+def _is_welcome(answer: Answer) -> bool:
+    return answer.path.startswith("/welcome/") and answer.status == 200
 
 
 def _is_home(answer: Answer) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from catalog.library.changes.rows import Chunk, collect_changes, get_book_id
 from catalog.library.formats import ImportedBook, ImportedReading
 from catalog.library.models import ImportRow
-from catalog.shelves.models import EarlierReading, Precision, Shelf, ShelfEntry
+from catalog.shelves.models import EarlierReading, Precision, ReadingProgress, Shelf, ShelfEntry
 
 FIELDS: Final = ("shelf", "stars", "shelved_on", "started_on", "finished_on", "finished_precision")
 EMPTY: Final[dict[str, Any]] = dict.fromkeys(FIELDS) | {"finished_precision": Precision.DAY.value}
@@ -41,7 +41,7 @@ def apply_entries(user_id: int, chunk: Chunk, today: date) -> None:
 def undo_entries(user_id: int, rows: Sequence[ImportRow]) -> None:
     """Remove earlier readings, empty the fields that rows filled, and remove the entries that they made.
 
-    What the reader has changed since stays, and so does an entry whose book was read again.
+    What the reader has changed since stays, and so does an entry whose book was read again or has progress.
     """
     EarlierReading.objects.filter(pk__in=collect_changes(rows, "readings")).delete()
     entries = _lock_entries(user_id, set(map(get_book_id, rows)))
@@ -153,8 +153,12 @@ def _find_ends(user_id: int, books: set[int]) -> dict[int, set[date | None]]:
 
 
 def _find_read_again(user_id: int, entries: dict[int, ShelfEntry]) -> set[int]:
-    rows = EarlierReading.objects.filter(user_id=user_id, book_id__in=list(entries))
-    return set(rows.values_list("book_id", flat=True))
+    kept: set[int] = set()
+    # Progress as well: without the entry it would wait for the next reading of the book.
+    for model in (EarlierReading, ReadingProgress):
+        rows = model.objects.filter(user_id=user_id, book_id__in=list(entries))
+        kept.update(rows.values_list("book_id", flat=True))
+    return kept
 
 
 def _find_latest(told: ImportedBook) -> ImportedReading | None:

@@ -85,6 +85,8 @@ tag_vote:<vote_id> | votes || tag:<tag_id>
 uid:{<user_id>}:book:<book_id>:tags | votes | 1 | tags:name
 shelved:<user_and_book> | entries
 shelf:<shelf>:{<user_id>} | readers | wished
+reading:<reading_id> | readings || shelved:<user_and_book>
+uid:{<user_id>}:readings | active | 2
 book:{<book_id>}:readers | books | readers of a book
 book:{<book_id>}:stars | books | readers of a book
 shelves:<user_id> | active || shelved:<user_and_book>
@@ -188,7 +190,7 @@ def count_things(readers: int) -> dict[str, float]:
         "carts": 0.1 * readers, "books": books, "products": books / 2, "authors": books / 3,
         "tags": 60 * math.sqrt(books), "documents": readers + 1.4 * books, "terms": 2 * books,
         "lists": 5 * (readers + 1.4 * books), "votes": 0.5 * readers, "entries": 8.1 * readers, "posts": 31.5 * readers,
-        "reviews": readers, "ratings": 4 * readers,
+        "reviews": readers, "ratings": 4 * readers, "readings": 0.6 * readers,
         "months of active readers": 0.6 * readers, "views in 2 s": PEAK * a_day * PAGES["book"] / 43_200,
         "views in 30 min": PEAK * a_day * PAGES["book"] / 48,
     }  # fmt: skip

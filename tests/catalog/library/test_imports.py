@@ -1,11 +1,13 @@
 """Imports: matches, what they change, repeated, killed and undone."""
 
 from collections.abc import Iterator
-from datetime import date
+from contextlib import nullcontext
+from datetime import date, timedelta
 from typing import Any
 
 import pytest
 from django.core import serializers
+from django.utils import timezone
 
 from accounts.models import User
 from catalog.library import services
@@ -182,6 +184,11 @@ def test_one_import_at_a_time(reader: User, books: list[Book]) -> None:
     made = services.start_import(reader.pk, "a.csv", table)
     with pytest.raises(services.ImportIsOpen):
         services.start_import(reader.pk, "b.csv", table)
+    # An upload whose process was killed is forgotten after a while.
+    for age, is_refused in ((60, True), (3600, False)):
+        LibraryImport.objects.update(state=State.LOADING, created_at=timezone.now() - timedelta(seconds=age))
+        with pytest.raises(services.ImportIsOpen) if is_refused else nullcontext():
+            made = services.start_import(reader.pk, "c.csv", table)
     other = User.objects.create(username="Otto")
     assert not services.discard_import(reader.pk, made.pk)
     run(made)

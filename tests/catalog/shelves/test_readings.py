@@ -86,6 +86,7 @@ def test_a_reading_ends_today_on_a_day_in_a_year_or_at_an_unknown_time(
         ({"when": "unknown", "finished_on": "2026-01-01"}, (None, Precision.DAY), 0),
         ({"when": "year", "finished_year": "2026"}, (date(2026, 12, 31), Precision.YEAR), 1),
         ({"when": "year", "finished_year": "1999"}, (date(1999, 12, 31), Precision.YEAR), 0),
+        ({"finished_year": "2026"}, (date(2026, 12, 31), Precision.YEAR), 1),
         ({"when": "day", "finished_on": "2026-02-03"}, (date(2026, 2, 3), Precision.DAY), 1),
     ):
         change(action="dates", **fields)
