@@ -16,6 +16,7 @@ from social.timelines.pages import PostPage
 MAX_READING: Final = 4  # books
 MAX_FINISHED: Final = 20  # books that were read last, from which others follow
 MAX_POSTS: Final = 3
+FEW_BOOKS: Final = 10  # on shelves; readers with fewer see a link to the first steps
 LIKED_HALVES: Final = 8  # the lowest rating of a book that the reader liked, in halves of a star
 
 
@@ -44,6 +45,11 @@ class OwnPage(NamedTuple):
         """Whether any section has something to show."""
         books = self.books
         return bool(books.reading or books.summary.goal or books.reasons or books.volumes or self.posts.posts)
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the reader has put only few books on shelves."""
+        return sum(self.books.summary.counts.values()) < FEW_BOOKS
 
 
 def find_own_page(user_id: int) -> OwnPage:

@@ -1,7 +1,8 @@
 """The four steps, and how far a reader has come. That follows from what the reader has done, here or elsewhere."""
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from django.db.models import QuerySet
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
@@ -66,7 +67,7 @@ def find_progress(user_id: int, current: str = "") -> Progress:
     """Return how far a reader has come, from SQL in five queries. current: the name of the step that is shown."""
     follows = Follow.objects.filter(follower_id=user_id)
     requests = FollowRequest.objects.filter(follower_id=user_id)
-    rows = {
+    rows: dict[str, list[QuerySet[Any]]] = {
         GENRES: [ChosenGenre.objects.filter(user_id=user_id)],
         BOOKS: [ShelfEntry.objects.filter(user_id=user_id, stars__isnull=False)],
         READERS: [follows, requests],

@@ -45,7 +45,9 @@ def test_a_new_reader_takes_the_steps_without_javascript(books: list[Book], clie
     assert "0 of 4 steps done" in client.get(address).content.decode()
     # Skipping leads from step to step, and stores nothing.
     for step, following in (("genres", "books"), ("books", "readers"), ("readers", "library")):
-        assert f'<a class="button quiet" href="/welcome/{following}/">' in client.get(f"/welcome/{step}/").content.decode()
+        assert (
+            f'<a class="button quiet" href="/welcome/{following}/">' in client.get(f"/welcome/{step}/").content.decode()
+        )
     assert "Take your first steps" in client.get("/").content.decode()
     response = client.post("/welcome/genres/", {"genre": ["fantasy", "owned", "nothing"]})
     assert response.headers["Location"] == "/welcome/books/"
@@ -66,6 +68,13 @@ def test_a_new_reader_takes_the_steps_without_javascript(books: list[Book], clie
     client.post("/welcome/genres/", {"genre": []})
     assert not ChosenGenre.objects.exists()
     assert "/welcome/" in client.get("/accounts/").content.decode()
+    catch_up()
+    front_page = client.get("/").content.decode()
+    assert "Home timeline</h2>" in front_page
+    assert "Take your first steps" not in front_page
+    ShelfEntry.objects.filter(user=nora, book=even[0]).delete()
+    catch_up()
+    assert "Take your first steps" in client.get("/").content.decode()
 
 
 @pytest.mark.parametrize("way", ["redis", "sql"])

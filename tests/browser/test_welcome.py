@@ -1,0 +1,58 @@
+"""First steps and the front page that follows from them, by keyboard, on a phone and on a desktop."""
+
+import pytest
+from django.utils import timezone
+from playwright.sync_api import expect
+from pytest_django.live_server_helper import LiveServer
+
+from accounts.models import User
+from catalog.models import Book, Tag
+from catalog.shelves.models import Shelf
+from catalog.shelves.services import put_on_shelf, rate_book, set_goal
+from shop.models import Recommendation
+from social.services.posts import create_post
+from tests.browser.conftest import Audit, OpenPage
+from tests.browser.test_loginlog import sign_in
+from tests.support.shop.make import make_product
+from tests.support.warm_mirrors import catch_up, rebuild
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_a_new_reader_takes_the_steps_by_keyboard(open_page: OpenPage, audit: Audit, live_server: LiveServer) -> None:
+    rita, fan = (User.objects.create_user(name) for name in ("rita", "fan"))
+    books: list[Book] = [make_product(f"A rather long title of book {n}").book for n in range(12)]
+    tag = Tag.objects.create(name="fantasy")
+    tag.books.set(books)
+    Recommendation.objects.create(product_id=books[0].pk, bought=[[books[11].pk, 9.0, 9]])
+    today = timezone.localdate()
+    rate_book(fan.pk, books[0].pk, 10, today)
+    create_post(fan.pk, "A post by a fan")
+    rebuild()
+    page = sign_in(open_page(), rita, live_server)
+    page.goto("/")
+    page.get_by_role("link", name="Take your first steps").press("Enter")
+    assert audit(page) == []
+    page.get_by_role("link", name="Start").press("Enter")
+    page.get_by_label("fantasy").press("Space")
+    assert audit(page) == []
+    page.get_by_role("button", name="Save and continue").press("Enter")
+    rating = page.get_by_role("group", name=f"Your rating of {books[0].title}", exact=True)
+    rating.get_by_label("4.5 stars").press("Space")
+    assert audit(page) == []
+    page.get_by_role("button", name="Save and continue").press("Enter")
+    page.get_by_role("button", name="Follow fan").press("Enter")
+    expect(page.get_by_role("button", name="Unfollow fan")).to_be_visible()
+    assert audit(page) == []
+    page.get_by_role("link", name="Skip this step").press("Enter")
+    expect(page.get_by_role("heading", name="Import your library")).to_be_visible()
+    assert audit(page) == []
+    put_on_shelf(rita.pk, books[1].pk, Shelf.READING, today)
+    set_goal(rita.pk, today.year, 12)
+    catch_up()
+    page.get_by_role("link", name="Skip this step").press("Enter")
+    for heading in ("Continue reading", "Reading goal", "Home timeline", "Because you read", "Most read"):
+        expect(page.get_by_role("heading", name=heading)).to_be_visible()
+    assert audit(page) == []
+    page.get_by_role("link", name="Update progress").press("Enter")
+    expect(page.get_by_label("I am at")).to_be_visible()
