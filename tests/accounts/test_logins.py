@@ -63,6 +63,7 @@ def test_a_login_is_mirrored_to_redis(alice: User, redis: Redis) -> None:
         "user_type": "client",
         "is_active": "1",
         "is_private": "0",
+        "avatar": "",
         "shows_logins": "1",
         "login_times": "2",
         "last_login_time": "2026-03-01T13:00:00+00:00",

@@ -31,7 +31,10 @@ PAGES = {
     ],
     "/books/1/": [("750 BC", "公元前 750 年"), ("1,234 readers", "1,234 位读者"), ("English</dd>", "英语</dd>")],
     "/books/1/?explain=1": [("Behind this page", "页面背后"), (" round trips to Redis, ", "与 Redis 往返 ")],
-    "/accounts/login/": [("New to Diptych?", "还没有账号？"), ("Name</label>", "用户名</label>")],
+    "/accounts/login/": [
+        ("New to Diptych?", "还没有账号？"),
+        ("Name or email address</label>", "用户名或邮箱</label>"),
+    ],
     "/accounts/register/": [("Letters and digits", "文字和数字"), ("Confirm password", "密码")],
     "/no-such-page/": [("Page not found", "页面不存在"), ("Error 404", "错误 404")],
 }
@@ -109,7 +112,7 @@ def test_form_errors_are_translated(client: Client, book: Book) -> None:
     html = client.post("/accounts/register/", typed).content.decode()
     assert "该用户名已被占用。" in html
     html = client.post("/accounts/login/", {"username": "alice", "password": "wrong"}).content.decode()
-    assert "用户名或密码错误。" in html
+    assert "用户名、邮箱或密码错误。" in html
 
 
 @pytest.mark.parametrize("path", ["/admin/", "/admin/catalog/book/", "/admin/catalog/tag/", "/admin/accounts/user/"])

@@ -106,6 +106,7 @@ class TestNames:
         assert register(name, client).status_code == 302
         owner = User.objects.get()
         assert owner.username == name
+        User.objects.update(shows_logins=True)
         warm_users()
         assert client.get("/accounts/leaderboard/", headers=JSON).json()["last"][0]["name"] == name
         assert Client().post("/accounts/login/", {"username": name, "password": PASSWORD}).status_code == 302

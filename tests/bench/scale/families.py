@@ -53,6 +53,8 @@ login:<user_id> | readers
 login:<name>:id | readers
 login:login_times | 1 | readers
 login:last_login_times | 1 | 100
+login:last_login_times:shown | 1 | readers
+login:login_times:shown | 1 | readers
 login: | 1 | sessions
 recent: | 1 | sessions
 session:<digest> | sessions
@@ -126,6 +128,8 @@ post:<post_id> | posts
 uid:{<user_id>}:posts | readers | posts
 replies:{<post_id>} | posts | 1 | uid:{<user_id>}:posts
 uid:{<user_id>}:following | readers | followed
+similar:<user_id> | readers
+profile:<user_id> | readers
 uid:{<user_id>}:followers | readers | followers
 uid:{<user_id>}:pulls | active | 3 | uid:{<user_id>}:following
 likers:{<post_id>} | posts | 4 | uid:{<user_id>}:following

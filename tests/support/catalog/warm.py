@@ -18,7 +18,9 @@ from tests.support.warm_mirrors import rebuild
 
 def warm_up() -> None:
     """Rebuild and drain the mirrors of the catalogue, and load this process's index."""
-    rebuild(["author", "book", "tag", "hidden_tag", "tag_vote", "product", "recommendation"])
+    rebuild(
+        ["author", "book", "tag", "hidden_tag", "tag_vote", "product", "recommendation", "listed_book", "reading_list"]
+    )
     drain_all()
     assert local_copy.ensure_loaded(PATIENCE_SECONDS)
 

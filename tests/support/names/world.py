@@ -32,9 +32,10 @@ class World:
 
     def _make_people(self) -> None:
         call_command("loaddata", "seed_examples", verbosity=0)
-        self.staff = User.objects.create_superuser("alice")
+        self.staff = User.objects.create_superuser("alice", shows_logins=True)
         self.readers = User.objects.bulk_create(
-            User(username=f"reader{n}", name_key=f"reader{n}", email=f"{n}@example.org") for n in range(MANY)
+            User(username=f"reader{n}", name_key=f"reader{n}", email=f"{n}@example.org", shows_logins=True)
+            for n in range(MANY)
         )
         now = timezone.now()
         people = [self.staff, *self.readers]
