@@ -8,28 +8,22 @@ a transaction excludes other writers from its beginning.
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import ClassVar
 
 from django.conf import settings
 from django.db import IntegrityError, connection, transaction
 from django.db.models import Q
-from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
 from catalog.lists import services as lists
 from catalog.shelves import services as shelves
 from common.database import repeat_after_conflict
+from common.refusals import Refused
 from social.models import Block, Follow, FollowRequest, Mute
 
 
-class ActionRefused(Exception):
-    """The service refused. ``str()`` of the error gives the reason in the reader's language."""
-
-    message: ClassVar[str | Promise] = _("This is not possible.")
-
-    def __str__(self) -> str:
-        return str(self.message)
+class ActionRefused(Refused):
+    """A follow, a block or a mute was refused."""
 
 
 class SelfTarget(ActionRefused):
@@ -67,7 +61,7 @@ class FollowsTooMany(ActionRefused):
 def follow(user_id: int, target_id: int) -> bool:
     """Follow the reader ``target_id``, or request it of a private account. Return False if either already exists.
 
-    Raises Oneself, NoSuchPerson, BlockedByThem, BlockedByYou, FollowsTooMany.
+    Raises SelfTarget, NoSuchPerson, BlockedByThem, BlockedByYou, FollowsTooMany.
     """
     _check_different(user_id, target_id)
     with _exclusive_transaction(f"follows:{user_id}", _pair_lock_name(user_id, target_id)):
@@ -145,7 +139,7 @@ def set_private(user_id: int, *, is_private: bool) -> None:
 def block(user_id: int, target_id: int) -> bool:
     """Block a reader and remove the follows between the two. Return False if the block already exists.
 
-    A blocked reader may block the other as well; otherwise only the other could end the separation. Raises Oneself,
+    A blocked reader may block the other as well; otherwise only the other could end the separation. Raises SelfTarget,
     NoSuchPerson.
     """
     _check_different(user_id, target_id)
@@ -169,7 +163,7 @@ def unblock(user_id: int, target_id: int) -> bool:
 def mute(user_id: int, target_id: int) -> bool:
     """Mute a reader without notifying them. Return False if the mute already exists.
 
-    Raises Oneself, NoSuchPerson, BlockedByThem.
+    Raises SelfTarget, NoSuchPerson, BlockedByThem.
     """
     _check_different(user_id, target_id)
     with _exclusive_transaction(_pair_lock_name(user_id, target_id)):
