@@ -17,6 +17,7 @@ from shop.pagecache import readers
 from tests.support.catalog.make import make_book
 from tests.support.catalog.warm import warm_up
 from tests.support.shop.make import make_product, make_sale
+from tests.support.social import timelines
 from tests.support.warm_mirrors import rebuild
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.also_on("cluster")]
@@ -125,7 +126,7 @@ def test_strips_of_the_front_page_show_shelves_without_a_further_round_trip(clie
     product = make_product("On sale", price=1000)
     make_sale(product, price=900)
     decay.rebuild_popularity()
-    drain_all()
+    timelines.warm_up(User.objects.get(username="Rita"))
     client.get(f"/books/{books[0].pk}/")
     readers.clear_caches()
     trips = []
