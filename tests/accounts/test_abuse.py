@@ -121,7 +121,7 @@ def test_next_never_redirects_to_another_site(client: Client, alice: User, elsew
     given = {"username": "alice", "password": PASSWORD, **body}
     assert client.post(LOGIN, given, query_params=query).headers["Location"] == "/"
     new = {"username": "bob", "password1": PASSWORD, "password2": PASSWORD, **body}
-    assert Client().post(REGISTER, new, query_params=query).headers["Location"] == "/"
+    assert Client().post(REGISTER, new, query_params=query).headers["Location"] == "/welcome/"
     assert client.get(LOGIN, {"next": elsewhere}).headers["Location"] == "/"
 
 
