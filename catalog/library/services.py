@@ -27,13 +27,17 @@ class ImportIsOpen(Exception):
     """The reader has an import that is not finished."""
 
 
+class TooManyImports(Exception):
+    """The reader has as many imports as are kept."""
+
+
 def start_import(user_id: int, file_name: str, table: Table) -> LibraryImport:
-    """Store the rows of a file, and let a worker find their books. Raises ImportIsOpen."""
+    """Store the rows of a file, and let a worker find their books. Raises ImportIsOpen and TooManyImports."""
     # An upload that was interrupted has no rows that anybody needs. A younger one may go on in another request.
     long_ago = clock.now() - timedelta(seconds=UPLOAD_SECONDS)
     LibraryImport.objects.filter(user_id=user_id, state=State.LOADING, created_at__lt=long_ago).delete()
     if LibraryImport.objects.filter(user_id=user_id).count() >= MAX_KEPT:
-        raise ImportIsOpen
+        raise TooManyImports
     try:
         made = LibraryImport.objects.create(
             user_id=user_id, service=table.service.name, file_name=file_name[:100], total=len(table.rows)

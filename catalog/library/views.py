@@ -62,7 +62,9 @@ def overview(request: HttpRequest) -> HttpResponse:
     except FileRefused as error:
         return _render_overview(request, str(error))
     except services.ImportIsOpen:
-        return _render_overview(request, _("Another import is not finished, or you have too many. Discard one first."))
+        return _render_overview(request, _("Another import is not finished. Finish it or forget its file first."))
+    except services.TooManyImports:
+        return _render_overview(request, _("You have too many imports. Forget the file of one that you need not undo."))
     return json_response({"id": made.pk}, 201) if wants_json(request) else redirect_to_view("library:import", made.pk)
 
 

@@ -62,7 +62,7 @@ def suggest_genres(user_id: int) -> list[Genre]:
 
 def suggest_books(user_id: int) -> list[BookRecord]:
     """Return the most read books of the chosen genres, or of all genres, that are on none of the reader's shelves."""
-    found = find_books(_build_query(user_id), pages=BOOK_PAGES, viewer=user_id)
+    found = find_books(_build_query(find_chosen(user_id)), pages=BOOK_PAGES, viewer=user_id)
     unshelved = [book for book, entry in zip(found.books, found.entries or (), strict=True) if entry is None]
     return unshelved[:MAX_BOOKS]
 
@@ -74,7 +74,9 @@ def suggest_followees(user_id: int) -> list[SuggestedReader]:
     Private, muted, blocked and blocking readers are left out. Warm mirrors answer in 5 round trips, and SQL only tells
     the chosen genres.
     """
-    books = find_books(_build_query(user_id)).books[:MAX_GENRE_BOOKS]
+    chosen = find_chosen(user_id)
+    # Without genres, taste says nothing: who rates most books must not come first for every new reader.
+    books = find_books(_build_query(chosen)).books[:MAX_GENRE_BOOKS] if chosen else []
     with mirror.together() as reads:
         liked = [reads(_find_fans, book["id"]) for book in books]
         latest = reads(windows.GlobalMirror.latest, "", MAX_CANDIDATES, MAX_ID)
@@ -96,9 +98,8 @@ def suggest_followees(user_id: int) -> list[SuggestedReader]:
     return found[:MAX_READERS]
 
 
-def _build_query(user_id: int) -> str:
-    """Return the query for books with any of the reader's genres, or "" for all books."""
-    names = find_chosen(user_id)
+def _build_query(names: Sequence[str]) -> str:
+    """Return the query for books with any of these genres, or "" for all books."""
     if not names:
         return ""
     text = query.format_query(query.Or(tuple(map(query.Tag, names))))

@@ -84,7 +84,7 @@ def test_json_is_answered_with_the_record(client: Client, alice: User, as_json: 
     assert said.pop("time").endswith("Z")
     assert said == {
         "id": made.pk,
-        "user": {"id": alice.pk, "name": "alice"},
+        "user": {"id": alice.pk, "name": "alice", "avatar": ""},
         "kind": "post",
         "stars": None,
         "text": "Of #Emma, says @alice",

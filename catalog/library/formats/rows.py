@@ -15,6 +15,7 @@ from catalog.library.formats.values import (
     parse_stars,
 )
 from catalog.shelves.forms import get_last_date
+from common.text import remove_invisible
 
 MAX_LISTS: Final = 20  # of one book
 MAX_READINGS: Final = 50  # of one book
@@ -130,9 +131,11 @@ def _find_shelf(cells: _Cells) -> str:
 def _list_lists(cells: _Cells) -> dict[str, None]:
     """Return the names that are no shelf. Readers of Goodreads make exclusive shelves of their own."""
     found: dict[str, None] = {}
-    for name in cells.get_names([*cells.service.tags, cells.service.shelf]):
+    for written in cells.get_names([*cells.service.tags, cells.service.shelf]):
+        # As the form of lists does.
+        name = " ".join(remove_invisible(written).split())
         key = name.lower()
-        if key not in ABANDONED_NAMES and key not in NO_LISTS and key not in cells.service.shelves:
+        if key and key not in ABANDONED_NAMES and key not in NO_LISTS and key not in cells.service.shelves:
             found[name] = None
     return found
 

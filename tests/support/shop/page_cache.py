@@ -34,6 +34,9 @@ MIRRORS = [
     "ranked_review",
     "book_posts",
     "shelf_entry",
+    "listed_book",
+    "reading_list",
+    "follow",
 ]
 TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="([A-Za-z0-9]{64})"')
 WITHOUT = [name for name in settings.MIDDLEWARE if not name.startswith("shop.pagecache")]
