@@ -37,6 +37,8 @@ class ReadingList(models.Model):
     class Meta:
         verbose_name = _("list of books")
         verbose_name_plural = _("lists of books")
+        # For the admin, which shows the public ones.
+        indexes = [models.Index(fields=["-id"], name="lists_public", condition=models.Q(privacy=Privacy.PUBLIC))]
 
     def __str__(self) -> str:
         return self.name

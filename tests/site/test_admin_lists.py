@@ -27,7 +27,7 @@ SMALL: Final = {
     "mirror_job", "shop_sale", "sqlite_master", "SCAN mirror_change USING INDEX mirror_change_by_key",
 }  # fmt: skip
 # Without these methods PostgreSQL reads a whole table only if no index gives another plan, as if tables were large.
-REFUSED: Final = ("enable_seqscan", "enable_hashjoin", "enable_mergejoin", "enable_hashagg")
+REFUSED: Final = ("enable_seqscan", "enable_hashjoin", "enable_mergejoin", "enable_hashagg", "enable_material")
 # Nearly all rows of these tables pass the list's own filter.
 PASSING: Final = ("catalog_shelfentry", "accounts_user")
 # Forget the statistics that autovacuum took of other tests' rows: then the plans are those of a new database.

@@ -61,6 +61,7 @@ def test_pages_about_readers_show_their_content(client: Client, cast: dict[str, 
         "is_following": False, "follows_me": False, "is_muted": False, "is_blocked": False, "is_private": False,
         "followed_by": {"count": 2, "is_more": False, "names": ["Bob", "Carol"]},
         "both_follow": {"count": 0, "is_more": False, "names": []},
+        "avatar": "", "bio": "", "links": [], "favourites": [], "reading": [],
     }  # fmt: skip
 
 

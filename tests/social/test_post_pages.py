@@ -242,8 +242,8 @@ def test_other_methods_are_refused(client: Client, town: Town) -> None:
 
 def test_cards_are_cached_by_record_and_language(town: Town) -> None:
     raw = (
-        b'{"id":1,"user":{"id":2,"name":"ken"},"time":"2026-03-01T12:00:00Z","kind":"post","text":"hi","book":null,'
-        b'"mentions":[]}'
+        b'{"id":1,"user":{"id":2,"name":"ken","avatar":""},"time":"2026-03-01T12:00:00Z","kind":"post","text":"hi",'
+        b'"book":null,"mentions":[]}'
     )
     english = cards.get_card(raw)
     assert cards.get_card(raw) is english

@@ -85,6 +85,7 @@ def test_json_is_answered_with_the_record(client: Client, alice: User, as_json: 
     assert said == {
         "id": made.pk,
         "user": {"id": alice.pk, "name": "alice", "avatar": ""},
+        "is_private": False,
         "kind": "post",
         "stars": None,
         "text": "Of #Emma, says @alice",
