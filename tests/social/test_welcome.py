@@ -110,3 +110,6 @@ def test_suggestions_leave_out_hidden_tags_known_books_and_readers_who_are_not_p
         found = collect()
     shown = [book.pk for book in (books[0], *books[4:22:2])]
     assert found == (["fantasy", "crime"], shown, [("fan", 0, True), ("author", 1, False)])
+    ChosenGenre.objects.all().delete()
+    # Without genres, nobody's ratings tell anything about a new reader's taste.
+    assert [(one.person.name, one.likes_genres) for one in suggest_followees(nora)] == [("author", False)]
