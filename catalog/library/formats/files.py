@@ -39,7 +39,7 @@ def read_table(content: bytes) -> Table:
     header = [name.strip() for name in next(lines, [])]
     service = find_service(header)
     # Without a header: one ISBN a line, or several.
-    rows = list(_read_isbns(text)) if service is None else list(_read_rows(service, header, lines))
+    rows = _read_isbns(text) if service is None else list(_read_rows(service, header, lines))
     if not rows:
         raise FileRefused(
             _("The file is no export of Goodreads, The StoryGraph or LibraryThing, and no list of ISBNs.")
@@ -108,10 +108,19 @@ def _check_count(count: int) -> None:
         raise FileRefused(_("The file has more than %(n)s rows. Divide it.") % {"n": MAX_ROWS})
 
 
-def _read_isbns(text: str) -> Iterator[dict[str, str]]:
-    found: dict[str, None] = {}
+def _read_isbns(text: str) -> list[dict[str, str]]:
+    """Return a row for each ISBN, and for each line without one, which the reader then finds among the missing books.
+
+    A text without any ISBN is no list.
+    """
+    isbns: dict[str, None] = {}
+    others: dict[str, None] = {}
     for line in text.splitlines():
-        found.update(dict.fromkeys(find_isbns(line)))
-    _check_count(len(found))
-    for isbn in found:
-        yield {"ISBN": isbn}
+        found = find_isbns(line)
+        isbns.update(dict.fromkeys(found))
+        if not found and line.strip():
+            others[line.strip()[:MAX_NAME_LENGTH]] = None
+    if not isbns:
+        return []
+    _check_count(len(isbns) + len(others))
+    return [*({"ISBN": isbn} for isbn in isbns), *({"Title": line} for line in others)]

@@ -84,8 +84,10 @@ def test_librarything() -> None:
 
 
 def test_lists_of_isbns_and_spreadsheets() -> None:
-    plain = read(b"0-06-112008-1\r\n9780061120084, 978-0-439-02348-1\n\nnothing\n")
-    assert [one.isbns for one in plain] == [("9780061120084",), ("9780439023481",)]
+    plain = read(b"0-06-112008-1\r\n9780061120084, 978-0-439-02348-1\n\n9780061120085\n")
+    # A line with a wrong number is a row that no book has, so the reader learns of it.
+    assert [one.isbns for one in plain] == [("9780061120084",), ("9780439023481",), ()]
+    assert plain[-1].title == "9780061120085"
     assert {one.shelf for one in plain} == {"want-to-read"}
     (found,) = read(b'ISBN;Title;Author\n"=""0061120081""";T;A, B;;;\n')
     assert (found.isbns, found.title, found.authors) == (("9780061120084",), "T", ("A", "B"))
