@@ -18,7 +18,7 @@ def may_change_account(request: HttpRequest, user: User | None) -> bool:
 
 
 def is_guarded_from(user: User, staff: User | AnonymousUser) -> bool:
-    """Return whether ``staff`` may not change what belongs to ``user``, who is staff as well."""
+    """Return whether ``user`` is a colleague whose data ``staff`` may not change."""
     return (user.is_staff or user.is_superuser) and not staff.is_superuser
 
 

@@ -77,7 +77,7 @@ class _Matcher:
         for book in titled:
             if has_same_author(one.authors, book["authors"]):
                 return Match(Step.FOUND, book["id"])
-        # Most books that are missing have authors of whom there is none, and need no search.
+        # Most missing books have authors that the shop lacks, and need no search.
         has_writer = not self.writers.isdisjoint(_list_writers(one))
         return _search(one, titled) if titled or has_writer else MISSING
 
