@@ -75,17 +75,19 @@ def find_service(header: Sequence[str]) -> Service | None:
 
 
 def _read_lines(text: str, delimiter: str) -> Iterator[list[str]]:
-    csv.field_size_limit(MAX_CELL_LENGTH)
     # LibraryThing's tables have unpaired quotes in their cells, which would swallow the following lines.
     is_quoted = delimiter != "\t" or '\t"' in text.replace('\t""', "")
     lines = io.StringIO(text, newline="")
+    damaged = _("The file is damaged: a cell is too long or its quotes do not end.")
+    quoting = csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE
     try:
-        if is_quoted:
-            yield from csv.reader(lines, delimiter=delimiter)
-        else:
-            yield from csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE)
+        for cells in csv.reader(lines, delimiter=delimiter, quoting=quoting):
+            # The csv module's own limit is one of the whole process.
+            if any(len(cell) > MAX_CELL_LENGTH for cell in cells):
+                raise FileRefused(damaged)
+            yield cells
     except csv.Error as error:
-        raise FileRefused(_("The file is damaged: a cell is too long or its quotes do not end.")) from error
+        raise FileRefused(damaged) from error
 
 
 def _read_rows(service: Service, header: Sequence[str], lines: Iterator[list[str]]) -> Iterator[dict[str, str]]:
