@@ -79,9 +79,9 @@ def _read_lines(text: str, delimiter: str) -> Iterator[list[str]]:
     is_quoted = delimiter != "\t" or '\t"' in text.replace('\t""', "")
     lines = io.StringIO(text, newline="")
     damaged = _("The file is damaged: a cell is too long or its quotes do not end.")
-    quoting = csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE
+    reader = csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE)
     try:
-        for cells in csv.reader(lines, delimiter=delimiter, quoting=quoting):
+        for cells in reader:
             # The csv module's own limit is one of the whole process.
             if any(len(cell) > MAX_CELL_LENGTH for cell in cells):
                 raise FileRefused(damaged)
@@ -115,6 +115,7 @@ def _read_isbns(text: str) -> list[dict[str, str]]:
 
     A text without any ISBN is no list.
     """
+    # Dictionaries with the value None are ordered sets.
     isbns: dict[str, None] = {}
     others: dict[str, None] = {}
     for line in text.splitlines():
@@ -125,4 +126,6 @@ def _read_isbns(text: str) -> list[dict[str, str]]:
     if not isbns:
         return []
     _check_count(len(isbns) + len(others))
-    return [*({"ISBN": isbn} for isbn in isbns), *({"Title": line} for line in others)]
+    rows = [{"ISBN": isbn} for isbn in isbns]
+    rows += [{"Title": line} for line in others]
+    return rows
