@@ -60,6 +60,12 @@ def give_back(name: str, subject: object) -> None:
     try_redis(lambda redis: _give_back_script(redis, [keys.limit(name, digest)]), lambda: None, warning="")
 
 
+def give_back_at_rates(name: str, subject: object, rates: Iterable[tuple[int, int]]) -> None:
+    """Undo the last count of ``count_at_rates``. Never raises."""
+    for _limit, seconds in rates:
+        give_back(f"{name}-{seconds}", subject)
+
+
 def _hash_subject(name: str, subject: object) -> str:
     return hashlib.sha256(f"{name}\0{subject}".encode()).hexdigest()
 
