@@ -109,5 +109,5 @@ def read_posts(ids: Sequence[int], viewer: int | None) -> list[PostRecord]:
         records = reads(read_records, ids, viewer)
         tallies = reads(read_tallies, ids, viewer)
     for post in records.value:
-        post.likes, post.replies, post.is_liked, post.stars = tallies.value[post["id"]]
-    return [post for post in records.value if post["kind"] != Post.Kind.RATING or post.stars]
+        post.tally = tallies.value[post["id"]]
+    return [post for post in records.value if post["kind"] != Post.Kind.RATING or post.tally.stars]

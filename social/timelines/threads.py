@@ -33,7 +33,7 @@ class Branch(NamedTuple):
     @property
     def more(self) -> int:
         """Return the number of further replies to it."""
-        return max(0, self.post.replies - NESTED_REPLIES)
+        return max(0, self.post.tally.replies - NESTED_REPLIES)
 
     @property
     def json(self) -> dict[str, Any]:

@@ -79,7 +79,7 @@ class World:
         after = None
         while True:
             page = get_reviews(book, viewer, order, stars, after, PAGE).page
-            found += [(post["id"], post.stars, post.likes) for post in page.posts]
+            found += [(post["id"], post.tally.stars, post.tally.likes) for post in page.posts]
             if page.after is None:
                 return found
             after = page.after
@@ -94,7 +94,7 @@ class World:
             found.append(get_reviews(book.pk, self.readers[0].pk)[1:])
         for reader in self.readers:
             page = selectors.get_posts_by(reader.pk, None)
-            found.append([(post["id"], post["kind"], post["text"], post.stars) for post in page.posts])
+            found.append([(post["id"], post["kind"], post["text"], post.tally.stars) for post in page.posts])
         return found
 
     def check(self) -> None:
@@ -221,4 +221,4 @@ def test_a_review_outlives_its_book(world: World, redis: Redis) -> None:
     assert Review.objects.get().text == "Fine"
     post = selectors.get_post(review.pk, None)
     assert post is not None
-    assert (post["kind"], post["book"], post.stars) == ("review", None, None)
+    assert (post["kind"], post["book"], post.tally.stars) == ("review", None, None)
