@@ -50,13 +50,13 @@ class World:
 
     def expect(self, book: int, viewer: int | None, order: Order, stars: int | None) -> list[tuple[Any, ...]]:
         """Return id, stars and likes of each review that the viewer should see, in their order."""
-        shunned = set(Mute.objects.filter(user=viewer).values_list("muted", flat=True))
-        shunned |= set(Block.objects.filter(blocker=viewer).values_list("blocked", flat=True))
-        shunned |= set(Block.objects.filter(blocked=viewer).values_list("blocker", flat=True))
+        blocked_and_muted = set(Mute.objects.filter(user=viewer).values_list("muted", flat=True))
+        blocked_and_muted |= set(Block.objects.filter(blocker=viewer).values_list("blocked", flat=True))
+        blocked_and_muted |= set(Block.objects.filter(blocked=viewer).values_list("blocker", flat=True))
         followed = set(Follow.objects.filter(follower=viewer).values_list("followee", flat=True))
         found = []
         for review in Review.objects.filter(book=book).exclude(text="").select_related("post", "user"):
-            if review.user.is_active and not review.post.is_hidden and review.user_id not in shunned:
+            if review.user.is_active and not review.post.is_hidden and review.user_id not in blocked_and_muted:
                 likes = Like.objects.filter(post=review.pk).count()
                 halves = self.find_stars(review.user_id, book)
                 found.append((review.pk, halves, likes, review.user_id in followed))
