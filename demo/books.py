@@ -10,9 +10,10 @@ from stdnum import ean
 
 from catalog.models import Author, Book, Tag
 from catalog.tags import add_counted_taggings, get_or_create_ids
-from demo.books_words import CHINESE_AUTHORS, FIRST_NAMES, GENRES, LAST_NAMES, SHELF_TAGS, Genre
+from demo.books_words import CHINESE_AUTHORS, FIRST_NAMES, GENRES, LAST_NAMES, SERIES, SHELF_TAGS, VOLUME_COUNT, Genre
 
-BOOK_COUNT = 360
+GENERATED_COUNT = 360
+BOOK_COUNT = GENERATED_COUNT + VOLUME_COUNT
 SEED = "diptych"
 
 
@@ -35,12 +36,28 @@ def generate_books() -> list[DemoBook]:
     authors = {genre: _invent_authors(random, genre) for genre in GENRES}
     books: dict[str, DemoBook] = {}
     for genre in _pick_genres(random):
-        if len(books) == BOOK_COUNT:
+        if len(books) == GENERATED_COUNT:
             break
         title = _invent_title(random, genre)
         if title not in books:
             books[title] = _invent_book(random, genre, title, authors[genre])
-    return list(books.values())
+    return list(books.values()) + list(_list_volumes())
+
+
+def _list_volumes() -> Iterator[DemoBook]:
+    """Yield the volumes of series, which many readers read, the first ones more than the others."""
+    for series in SERIES:
+        for number, title in enumerate(series.titles, start=1):
+            yield DemoBook(
+                title=f"{title} ({series.name}, #{number})",
+                authors=(series.author,),
+                tags=series.tags,
+                year=series.since + 2 * number,
+                language="eng",
+                popularity=2400 // number,
+                rating="4.10",
+                pages=_invent_pages(title),
+            )
 
 
 def _pick_genres(random: Random) -> Iterator[Genre]:

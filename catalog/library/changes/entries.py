@@ -139,11 +139,11 @@ class _Plan:
 
 
 def _lock_entries(user_id: int, books: set[int]) -> dict[int, ShelfEntry]:
-    found: dict[int, ShelfEntry] = {}
-    # In one order, as all that lock several entries.
-    for entry in ShelfEntry.objects.select_for_update().filter(user_id=user_id, book_id__in=books).order_by("pk"):
-        found[entry.book_id] = entry
-    return found
+    """Lock the reader's entries of these books until the end of the transaction, and return them by book."""
+    # Everything that locks several entries does so in the order of their ids: otherwise two of them could each wait
+    # for the other one.
+    entries = ShelfEntry.objects.select_for_update().filter(user_id=user_id, book_id__in=books).order_by("pk")
+    return {entry.book_id: entry for entry in entries}
 
 
 def _save(entries: Iterable[ShelfEntry]) -> None:

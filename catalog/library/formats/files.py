@@ -121,6 +121,7 @@ def _read_isbns(text: str) -> list[dict[str, str]]:
 
     A text without any ISBN is no list.
     """
+    # Dictionaries with the value None are ordered sets.
     isbns: dict[str, None] = {}
     others: dict[str, None] = {}
     for line in text.splitlines():
@@ -131,4 +132,6 @@ def _read_isbns(text: str) -> list[dict[str, str]]:
     if not isbns:
         return []
     _check_count(len(isbns) + len(others))
-    return [*({"ISBN": isbn} for isbn in isbns), *({"Title": line} for line in others)]
+    rows = [{"ISBN": isbn} for isbn in isbns]
+    rows += [{"Title": line} for line in others]
+    return rows
