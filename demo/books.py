@@ -6,6 +6,7 @@ from random import Random
 from typing import NamedTuple
 
 from django.db import transaction
+from stdnum import ean
 
 from catalog.models import Author, Book, Tag
 from catalog.tags import add_counted_taggings, get_or_create_ids
@@ -110,6 +111,12 @@ def _invent_pages(title: str) -> int:
     return max(48, int(Random(f"{SEED} pages {title}").gauss(320, 110)))
 
 
+def _invent_isbn(title: str) -> str:
+    """Return a valid ISBN that no real book has: no country has got the numbers that begin with 979-9."""
+    number = f"9799{Random(f'{SEED} isbn {title}').randrange(10**8):08d}"
+    return number + ean.calc_check_digit(number)
+
+
 def _invent_tag_counts(demo: DemoBook) -> dict[str, int]:
     """Return the number of readers for each tag. The genre's own tags come first and have the most."""
     random = Random(demo.title)
@@ -156,6 +163,7 @@ def _add_books(new: list[DemoBook]) -> None:
 def _build_book(demo: DemoBook) -> Book:
     return Book(
         title=demo.title,
+        isbn=_invent_isbn(demo.title),
         year=demo.year,
         language=demo.language,
         popularity=demo.popularity,

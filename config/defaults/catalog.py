@@ -51,5 +51,6 @@ CATALOG_TAG_ALIASES = {
 TAG_MAX_LENGTH = 50  # characters
 TAGS_OF_READER = 20  # by one reader for one book
 TAG_RATES = ((30, 60), (300, 86_400))  # votes for tags of one reader: (limit, period in seconds)
-IMPORT_RATES = ((10, 3600), (30, 86_400))  # uploads of libraries by one reader: (limit, period in seconds)
+IMPORT_RATES = ((10, 3600), (30, 86_400))  # imports of libraries by one reader: (limit, period in seconds)
+UPLOAD_RATES = ((60, 3600), (200, 86_400))  # files of libraries, also refused ones
 SHELF_RATES = ((120, 60), (2000, 86_400))  # changes of shelves by one reader: (limit, period in seconds)
