@@ -28,6 +28,7 @@ from social.reviews.services import Draft, write_review
 from social.services.posts import create_post
 from tests.support.social.notifications import KINDS, MIRRORS, read_all, read_both_ways
 from tests.support.social.timelines import make_users
+from tests.support.state_machines import SEEDS
 from tests.support.warm_mirrors import rebuild
 
 TODAY = date(2026, 5, 4)
@@ -140,7 +141,7 @@ OPERATIONS: list[Callable[[Random, User, User], None]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_rows_and_redis_equal_the_facts_after_any_operations(seed: int, readers: list[User], redis: Redis) -> None:
     rebuild()
     random = Random(seed)

@@ -59,7 +59,7 @@ class MatrixWorld:
 
     def __init__(self) -> None:
         make_roles(Group, Permission)  # the flush of transactional tests deletes the groups
-        world = World()
+        self.world = world = World()
         self.staff = world.staff
         self.owner, self.other = world.readers[:2]
         self.muted, self.blocked = (User.objects.create_user(f"xq {what}") for what in ("muted", "blocked"))
