@@ -7,9 +7,19 @@ from typing import NamedTuple
 
 from django.db import transaction
 
+from catalog.details.models import BookDetails, Format
 from catalog.models import Author, Book, Tag
 from catalog.tags import add_counted_taggings, get_or_create_ids
-from demo.books_words import CHINESE_AUTHORS, FIRST_NAMES, GENRES, LAST_NAMES, SHELF_TAGS, Genre
+from demo.books_words import (
+    CHINESE_AUTHORS,
+    DESCRIPTIONS,
+    FIRST_NAMES,
+    GENRES,
+    LAST_NAMES,
+    PUBLISHERS,
+    SHELF_TAGS,
+    Genre,
+)
 
 BOOK_COUNT = 360
 SEED = "diptych"
@@ -26,6 +36,9 @@ class DemoBook(NamedTuple):
     popularity: int
     rating: str
     pages: int
+    description: str
+    publisher: str
+    format: str
 
 
 def generate_books() -> list[DemoBook]:
@@ -84,6 +97,9 @@ def _invent_book(random: Random, genre: Genre, title: str, authors: tuple[str, .
         popularity=int(120 * random.paretovariate(0.9)),
         rating=f"{min(4.8, max(2.6, random.gauss(3.9, 0.35))):.2f}",
         pages=_invent_pages(title),
+        description=_invent_description(genre, title),
+        publisher=Random(f"{SEED} publisher {title}").choice(PUBLISHERS),
+        format=Random(f"{SEED} format {title}").choice(Format.values),
     )
 
 
@@ -91,6 +107,13 @@ def _invent_pages(title: str) -> int:
     """Return a number of pages: most books have 200 to 450."""
     # From the title alone, so that the other values of generated books stay the same.
     return max(48, int(Random(f"{SEED} pages {title}").gauss(320, 110)))
+
+
+def _invent_description(genre: Genre, title: str) -> str:
+    """Return three sentences about a book."""
+    random = Random(f"{SEED} description {title}")
+    between = "" if genre.language == "zho" else " "
+    return between.join(random.choice(part) for part in DESCRIPTIONS[genre.tags[0]]).format(t=title)
 
 
 def _invent_tag_counts(demo: DemoBook) -> dict[str, int]:
@@ -133,6 +156,12 @@ def _add_books(new: list[DemoBook]) -> None:
             tag_counts[pk, tags[name]] = count
     # In one statement: ``add`` would need one for each book.
     link._base_manager.bulk_create(links)
+    BookDetails.objects.bulk_create(
+        BookDetails(
+            book_id=books[demo.title], description=demo.description, publisher=demo.publisher, format=demo.format
+        )
+        for demo in new
+    )
     add_counted_taggings(tag_counts)
 
 
