@@ -20,7 +20,6 @@ from catalog.values.collation import MAX_KEY_LENGTH
 from catalog.values.isbns import IsbnField
 from catalog.values.years import validate_year
 
-
 MAX_BIO_LENGTH: Final = 2000
 
 

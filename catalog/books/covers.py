@@ -217,7 +217,9 @@ def plan_cover(book_id: int, title: str, author: str) -> CoverPlan:
         texts.append(CoverLine(kind, size, x, base_line, cut.anchor, line))
     author_size, author_lines = _fit_author(author, cut.width)
     for n, line in enumerate(reversed(author_lines)):
-        texts.append(CoverLine("cover-author", author_size, x, cut.author - n * author_size * LINE_HEIGHT, cut.anchor, line))
+        texts.append(
+            CoverLine("cover-author", author_size, x, cut.author - n * author_size * LINE_HEIGHT, cut.anchor, line)
+        )
     return CoverPlan(cut, mixed // len(LAYOUTS) % CLOTH_COUNT, texts)
 
 

@@ -82,9 +82,7 @@ def _parse_volume(member: bytes, score: float) -> Volume:
 def _find_in_sql(series: Sequence[Series], authors: Sequence[int]) -> list[SeriesPlace]:
     """Return the places from SQL."""
     found = _load_volumes(authors)
-    return [
-        _build_place(one, {author: found[author, one.normalised_name] for author in authors}) for one in series
-    ]
+    return [_build_place(one, {author: found[author, one.normalised_name] for author in authors}) for one in series]
 
 
 def _load_volumes(authors: Sequence[int]) -> Mapping[tuple[int, str], list[Volume]]:

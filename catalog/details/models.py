@@ -23,9 +23,7 @@ class Format(models.TextChoices):
 class BookDetails(models.Model):
     """The details of a book. Translators and illustrators are no authors: neither lists nor search name them so."""
 
-    book = models.OneToOneField(
-        Book, models.CASCADE, primary_key=True, verbose_name=_("book"), related_name="details"
-    )
+    book = models.OneToOneField(Book, models.CASCADE, primary_key=True, verbose_name=_("book"), related_name="details")
     description = models.TextField(_("description"), max_length=MAX_DESCRIPTION_LENGTH, blank=True)
     publisher = models.CharField(_("publisher"), max_length=MAX_PUBLISHER_LENGTH, blank=True)
     format = models.CharField(_("format"), max_length=9, choices=Format, blank=True)

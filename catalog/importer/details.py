@@ -54,9 +54,7 @@ def add_details(given: Sequence[tuple[int, GivenDetails]], authors: Mapping[str,
     """Add the details of new books. authors: the primary keys of all contributors by name."""
     known = [(pk, details) for pk, details in given if any(details)]
     BookDetails.objects.bulk_create(
-        BookDetails(
-            book_id=pk, description=details.description, publisher=details.publisher, format=details.format
-        )
+        BookDetails(book_id=pk, description=details.description, publisher=details.publisher, format=details.format)
         for pk, details in known
     )
     for name in ("translators", "illustrators"):

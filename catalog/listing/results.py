@@ -201,9 +201,7 @@ class BookList:
         for name in query.find_terms_in_order(self.node):
             left = query.remove_term(self.node, name)
             negated_url = self._url(query.negate_term(self.node, name), self.sort)
-            chips.append(
-                TagChip(name, name not in wanted, left, self._url(left, self.sort), joints[name], negated_url)
-            )
+            chips.append(TagChip(name, name not in wanted, left, self._url(left, self.sort), joints[name], negated_url))
         return chips
 
     @cached_property

@@ -79,7 +79,9 @@ class SearchQuery:
     @property
     def known_words(self) -> list[str]:
         """The words that the vocabulary has, or the likeliest corrections of them."""
-        likeliest = [min(wanted.meanings, key=wanted.meanings.__getitem__) for wanted in self.query_words if wanted.meanings]
+        likeliest = [
+            min(wanted.meanings, key=wanted.meanings.__getitem__) for wanted in self.query_words if wanted.meanings
+        ]
         return list(dict.fromkeys(likeliest))
 
     @property

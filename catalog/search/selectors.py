@@ -182,7 +182,7 @@ def search(
 def _add_books(
     results: SearchResults, shown: Sequence[int], wanted: Sequence[int], loaded: _LoadedCandidates, viewer: int
 ) -> SearchResults:
-    """Return the results with the books ``shown`` among the loaded ones. wanted: the ids of those that were asked for."""
+    """Return the results with the books ``shown``. wanted: the ids of the books that were asked for."""
     books = {book["id"]: book for book in loaded.books}
     there = [pk for pk in shown if pk in books]
     places = [wanted.index(pk) for pk in there]

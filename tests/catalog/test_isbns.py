@@ -72,7 +72,12 @@ def test_other_numbers_are_no_isbn() -> None:
 
 
 def _save(staff: Client, **fields: str) -> str:
-    form = {"title": "Potter", "popularity": "0", "tagging_set-TOTAL_FORMS": "0", "tagging_set-INITIAL_FORMS": "0"} | NO_DETAILS
+    form = {
+        "title": "Potter",
+        "popularity": "0",
+        "tagging_set-TOTAL_FORMS": "0",
+        "tagging_set-INITIAL_FORMS": "0",
+    } | NO_DETAILS
     return staff.post("/admin/catalog/book/add/", form | fields, follow=True).content.decode()
 
 

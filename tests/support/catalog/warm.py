@@ -15,7 +15,6 @@ from mirror.relay.sql_only import sql_only
 from tests.support.servers import PATIENCE_SECONDS
 from tests.support.warm_mirrors import rebuild
 
-
 MIRRORS = [
     "author", "book", "book_details", "tag", "hidden_tag", "tag_vote", "product", "recommendation", "listed_book",
     "reading_list",
