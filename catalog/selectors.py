@@ -161,7 +161,7 @@ class SeriesPage(NamedTuple):
 def find_series_page(author: int, name: str, viewer: int = 0) -> SeriesPage | None:
     """Return an author's series (its normalised name), or None if it has no volume.
 
-    From warm mirrors: 3 round trips and no SQL.
+    From warm mirrors: at most 3 round trips and no SQL.
     """
     if not 0 < author <= MAX_ID:
         return None

@@ -99,7 +99,9 @@ def _load_volumes(authors: Sequence[int]) -> Mapping[tuple[int, str], list[Volum
 
 def _build_place(series: Series, volumes: Mapping[int, Sequence[Volume]]) -> SeriesPlace:
     """Return the place of a book. volumes: those of the series by author, in the order of the book's authors."""
-    before, after, author = set(), set(), None
+    before: set[Volume] = set()
+    after: set[Volume] = set()
+    author = None
     for pk, found in volumes.items():
         others = [volume for volume in found if not series.first <= volume.number <= series.last]
         before.update(volume for volume in others if volume.number < series.first)

@@ -57,7 +57,9 @@ def add_details(given: Sequence[tuple[int, GivenDetails]], authors: Mapping[str,
         BookDetails(book_id=pk, description=details.description, publisher=details.publisher, format=details.format)
         for pk, details in known
     )
-    for name in ("translators", "illustrators"):
-        links = BookDetails._meta.get_field(name).remote_field.through
+    for name, links in (
+        ("translators", BookDetails.translators.through),
+        ("illustrators", BookDetails.illustrators.through),
+    ):
         pairs = [(pk, authors[person]) for pk, details in known for person in getattr(details, name)]
         links._base_manager.bulk_create(links(bookdetails_id=pk, author_id=author) for pk, author in pairs)

@@ -49,6 +49,8 @@ class _Visit:
             "lists:with_book pk": "1",
             "social:list pk": str(world.list.pk),
             "author pk": author,
+            "catalog:series author": author,
+            "catalog:series name": "ruby",
             "social:author_posts pk": author,
             "social:author_feed pk": author,
             "section": "books",
