@@ -6,7 +6,9 @@ from random import Random
 from typing import NamedTuple
 
 from django.db import transaction
+from stdnum import ean
 
+from catalog.books import split_title
 from catalog.details.models import BookDetails, Format
 from catalog.models import Author, Book, Tag
 from catalog.tags import add_counted_taggings, get_or_create_ids
@@ -17,11 +19,14 @@ from demo.books_words import (
     GENRES,
     LAST_NAMES,
     PUBLISHERS,
+    SERIES,
     SHELF_TAGS,
+    VOLUME_COUNT,
     Genre,
 )
 
-BOOK_COUNT = 360
+GENERATED_COUNT = 360
+BOOK_COUNT = GENERATED_COUNT + VOLUME_COUNT
 SEED = "diptych"
 
 
@@ -36,9 +41,6 @@ class DemoBook(NamedTuple):
     popularity: int
     rating: str
     pages: int
-    description: str
-    publisher: str
-    format: str
 
 
 def generate_books() -> list[DemoBook]:
@@ -47,12 +49,28 @@ def generate_books() -> list[DemoBook]:
     authors = {genre: _invent_authors(random, genre) for genre in GENRES}
     books: dict[str, DemoBook] = {}
     for genre in _pick_genres(random):
-        if len(books) == BOOK_COUNT:
+        if len(books) == GENERATED_COUNT:
             break
         title = _invent_title(random, genre)
         if title not in books:
             books[title] = _invent_book(random, genre, title, authors[genre])
-    return list(books.values())
+    return list(books.values()) + list(_list_volumes())
+
+
+def _list_volumes() -> Iterator[DemoBook]:
+    """Yield the volumes of series, which many readers read, the first ones more than the others."""
+    for series in SERIES:
+        for number, title in enumerate(series.titles, start=1):
+            yield DemoBook(
+                title=f"{title} ({series.name}, #{number})",
+                authors=(series.author,),
+                tags=series.tags,
+                year=series.since + 2 * number,
+                language="eng",
+                popularity=2400 // number,
+                rating="4.10",
+                pages=_invent_pages(title),
+            )
 
 
 def _pick_genres(random: Random) -> Iterator[Genre]:
@@ -97,9 +115,6 @@ def _invent_book(random: Random, genre: Genre, title: str, authors: tuple[str, .
         popularity=int(120 * random.paretovariate(0.9)),
         rating=f"{min(4.8, max(2.6, random.gauss(3.9, 0.35))):.2f}",
         pages=_invent_pages(title),
-        description=_invent_description(genre, title),
-        publisher=Random(f"{SEED} publisher {title}").choice(PUBLISHERS),
-        format=Random(f"{SEED} format {title}").choice(Format.values),
     )
 
 
@@ -109,11 +124,23 @@ def _invent_pages(title: str) -> int:
     return max(48, int(Random(f"{SEED} pages {title}").gauss(320, 110)))
 
 
-def _invent_description(genre: Genre, title: str) -> str:
-    """Return three sentences about a book."""
-    random = Random(f"{SEED} description {title}")
-    between = "" if genre.language == "zho" else " "
-    return between.join(random.choice(part) for part in DESCRIPTIONS[genre.tags[0]]).format(t=title)
+def _invent_details(book_id: int, demo: DemoBook) -> BookDetails:
+    """Return the details of a book, with a description of three sentences."""
+    random = Random(f"{SEED} details {demo.title}")
+    between = "" if demo.language == "zho" else " "
+    parts = (random.choice(part) for part in DESCRIPTIONS[demo.tags[0]])
+    return BookDetails(
+        book_id=book_id,
+        description=between.join(parts).format(t=split_title(demo.title)[0]),
+        publisher=random.choice(PUBLISHERS),
+        format=random.choice(Format.values),
+    )
+
+
+def _invent_isbn(title: str) -> str:
+    """Return a valid ISBN that no real book has: no country has got the numbers that begin with 979-9."""
+    number = f"9799{Random(f'{SEED} isbn {title}').randrange(10**8):08d}"
+    return number + ean.calc_check_digit(number)
 
 
 def _invent_tag_counts(demo: DemoBook) -> dict[str, int]:
@@ -156,18 +183,14 @@ def _add_books(new: list[DemoBook]) -> None:
             tag_counts[pk, tags[name]] = count
     # In one statement: ``add`` would need one for each book.
     link._base_manager.bulk_create(links)
-    BookDetails.objects.bulk_create(
-        BookDetails(
-            book_id=books[demo.title], description=demo.description, publisher=demo.publisher, format=demo.format
-        )
-        for demo in new
-    )
+    BookDetails.objects.bulk_create(_invent_details(books[demo.title], demo) for demo in new)
     add_counted_taggings(tag_counts)
 
 
 def _build_book(demo: DemoBook) -> Book:
     return Book(
         title=demo.title,
+        isbn=_invent_isbn(demo.title),
         year=demo.year,
         language=demo.language,
         popularity=demo.popularity,
