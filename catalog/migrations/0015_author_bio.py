@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('catalog', '0013_readings'),
+        ('catalog', '0014_hide_more_tags'),
     ]
 
     operations = [
