@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('catalog', '0014_author_bio'),
+        ('catalog', '0013_readings'),
     ]
 
     operations = [
