@@ -65,6 +65,7 @@ notification:<pk> | posts || post:<post_id>
 uid:{<user_id>}:notifications | readers | 20 | uid:{<user_id>}:posts
 uid:{<user_id>}:unread | active | 5 | uid:{<user_id>}:following
 book:<book_id> | books
+book_details:<book_id> | books
 {tag}:<name> | tags | tagged books
 books:popular | 1 | books
 books:newest | 1 | books

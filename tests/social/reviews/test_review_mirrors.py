@@ -23,6 +23,7 @@ from social.reviews.models import Review
 from social.reviews.selectors import Order, get_reviews
 from social.reviews.services import Draft, write_review
 from social.services import posts
+from tests.support.state_machines import SEEDS
 from tests.support.warm_mirrors import rebuild
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.also_on("cluster")]
@@ -196,7 +197,7 @@ OPERATIONS: list[Callable[[Random, int, int], None]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_redis_equals_sql_and_a_rebuild_after_any_operations(seed: int, world: World, redis: Redis) -> None:
     rebuild()
     random = Random(seed)
