@@ -70,7 +70,7 @@ def _find_selected(manager: "models.Manager[Any]", name: str) -> list[str]:
 
 
 @lru_cache  # parsing the source takes longer than all other checks of a declaration
-def _find_calls(declaration: type[Mirror]) -> tuple[str, ...]:
+def _find_calls(declaration: Any) -> tuple[str, ...]:
     """Return the calls of inconstant functions in the conditions that the class writes."""
     try:
         source = textwrap.dedent(inspect.getsource(declaration))
