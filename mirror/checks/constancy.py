@@ -39,7 +39,8 @@ def _check_managers(mirror: Mirror, watch: Watch) -> Iterator[CheckMessage]:
 
 
 def _check_conditions(mirror: Mirror) -> Iterator[CheckMessage]:
-    found = [*_find_calls(type(mirror))]
+    declaration: Any = type(mirror)
+    found = [*_find_calls(declaration)]
     found += _find_moments(mirror.where)
     for field in mirror.fields:
         found += _find_moments(getattr(field, "where", None))
@@ -70,7 +71,7 @@ def _find_selected(manager: "models.Manager[Any]", name: str) -> list[str]:
 
 
 @lru_cache  # parsing the source takes longer than all other checks of a declaration
-def _find_calls(declaration: Any) -> tuple[str, ...]:
+def _find_calls(declaration: type[Mirror]) -> tuple[str, ...]:
     """Return the calls of inconstant functions in the conditions that the class writes."""
     try:
         source = textwrap.dedent(inspect.getsource(declaration))
