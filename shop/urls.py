@@ -2,13 +2,16 @@
 
 from django.urls import URLPattern, path
 
-from shop.views import callback, cart, checkout, orders, sale, stock_alerts
+from shop.views import addresses, callback, cart, checkout, orders, sale, stock_alerts
 
 app_name = "shop"
 urlpatterns: list[URLPattern] = [
     path("cart/", cart.cart, name="cart"),
     path("sale/", sale.sale, name="sale"),
     path("alerts/", stock_alerts.alerts, name="alerts"),
+    path("addresses/", addresses.addresses, name="addresses"),
+    path("addresses/add/", addresses.EditAddress.as_view(), name="add_address"),
+    path("addresses/<int:pk>/", addresses.EditAddress.as_view(), name="address"),
     path("orders/", orders.orders, name="orders"),
     path("orders/<int:pk>/", orders.order, name="order"),
     path("checkout/", checkout.Checkout.as_view(), name="checkout"),

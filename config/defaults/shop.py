@@ -4,6 +4,7 @@ import os
 
 from config.environment import env, read_required
 
+SELLER_COUNTRY = env.str("SELLER_COUNTRY", default="").upper()  # the seller's country, as "DE"
 SHOP_CURRENCY = "EUR"  # prices are in whole cents of it
 SHOP_CART_LINES, SHOP_CART_QUANTITY = 100, 99  # the most products in a cart, and the most copies of one product
 SHOP_SALE_ROW_SECONDS, SHOP_ROW_SECONDS = 3.0, 60.0  # refresh of cached rows in running and in planned sales
@@ -31,3 +32,4 @@ PAYMENT_CALLBACK_URL = env.str(
     "PAYMENT_CALLBACK_URL", default=f"http://127.0.0.1:{os.environ.get('PORT') or 8000}/shop/payments/callback/"
 )
 STOCK_ALERT_LIMIT = 200  # stock alerts of one reader
+SHOP_SAVED_ADDRESSES = 20  # addresses that one reader can save

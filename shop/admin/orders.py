@@ -21,6 +21,7 @@ from accounts.models import User
 from common.ids import parse_id
 from common.refusals import Refused
 from common.text import fold
+from shop.addresses.countries import get_country_name
 from shop.admin.base import LedgerAdmin
 from shop.admin.concurrent_edits import ConcurrentEditForm, SerialisedEdits
 from shop.admin.payments import STATE_LABELS as PAYMENT_LABELS
@@ -172,10 +173,10 @@ class OrderAdmin(SerialisedEdits, ExportAdmin, LedgerAdmin):
     search_fields = ["email"]
     search_help_text = _("an order number, @name, or an email address of the last 50,000 orders")
     fields = [
-        "state", "payment_words", "customer", "formatted_sum", "name", "email", "address",
+        "state", "payment_words", "customer", "formatted_sum", "name", "email", "address", "phone", "country_name",
         "created_at", "reserved_until", "paid_at", "confirmed_at", "sent_at", "cancelled_at",
     ]  # fmt: skip
-    readonly_fields = [name for name in fields if name not in ("name", "email", "address")]
+    readonly_fields = [name for name in fields if name not in ("name", "email", "address", "phone")]
     inlines = [LineInline, PaymentInline, EventInline]
     actions = ["mark_sent", "cancel_orders", "refund_orders", "export_csv"]
     export_columns = [
@@ -190,6 +191,8 @@ class OrderAdmin(SerialisedEdits, ExportAdmin, LedgerAdmin):
         Column("name", "name", "shop.change_order"),
         Column("email", "email", "shop.change_order"),
         Column("address", "address", "shop.change_order"),
+        Column("phone", "phone", "shop.change_order"),
+        Column("country", "country"),
     ]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Order]:
@@ -233,6 +236,10 @@ class OrderAdmin(SerialisedEdits, ExportAdmin, LedgerAdmin):
         return format_html(
             '<a class="underline" href="{}?user__id__exact={}">{}</a>', address, order.user_id, order.user.username
         )
+
+    @display(description=_("country"))
+    def country_name(self, order: Order) -> str:
+        return get_country_name(order.country) if order.country else "–"
 
     @display(description=_("state"), label=STATE_LABELS)
     def status(self, order: Order) -> tuple[str, str]:

@@ -1,5 +1,6 @@
 """Products, carts, orders, payments and views. All money is in cents of ``settings.SHOP_CURRENCY``."""
 
+from shop.models.address import SavedAddress, SavedAddressQuerySet
 from shop.models.cart import Cart
 from shop.models.event import EventKind, OrderEvent
 from shop.models.fake_charge import FakeCharge
@@ -28,6 +29,8 @@ __all__ = [
     "Sale",
     "SaleItem",
     "SaleQuerySet",
+    "SavedAddress",
+    "SavedAddressQuerySet",
     "StockAlert",
     "View",
 ]

@@ -5,7 +5,7 @@ from typing import Self
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import Q, Value
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
@@ -61,7 +61,14 @@ class Order(models.Model):
     total = models.PositiveBigIntegerField(_("total"), help_text=_("In cents."))
     email = models.EmailField(_("email address"))
     name = models.CharField(_("name"), max_length=150)
-    address = models.TextField(_("address"), max_length=500)
+    # As on the parcel. Older orders have only this text of their address.
+    address = models.TextField(_("address"), max_length=1000)
+    country = models.CharField(_("country"), max_length=2, blank=True, default="", db_default="", editable=False)
+    # The fields as they were typed, by name (``shop.addresses.formats``).
+    address_parts = models.JSONField(
+        _("fields of the address"), default=dict, db_default=Value({}, models.JSONField()), blank=True, editable=False
+    )
+    phone = models.CharField(_("phone"), max_length=30, blank=True, default="", db_default="")
     created_at = models.DateTimeField(_("ordered"), default=timezone.now)
     reserved_until = models.DateTimeField(_("reserved until"))
     paid_at = models.DateTimeField(_("paid"), null=True, blank=True)

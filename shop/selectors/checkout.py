@@ -3,9 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from accounts.models import User
 from mirror.read import read_from_primary
-from shop.models import Order
 from shop.products.prices import Price
 from shop.selectors.products import get_products_and_books
 from shop.services.errors import Shortage
@@ -75,11 +73,3 @@ def make_checkout_page(quantities: Mapping[int, int], version: int, shortages: I
         price = product.now if product else Price(0)
         lines.append(CheckoutLine(pk, book["title"] if book else f"#{pk}", quantity, price, left, is_withdrawn))
     return CheckoutPage(version, lines)
-
-
-def get_initial_address(user: User) -> dict[str, str]:
-    """Return the initial address of the form: that of the user's last order, or the user's name and e-mail address."""
-    last = Order.objects.of_user(user.pk).first()
-    if last is None:
-        return {"name": user.username, "email": user.email}
-    return {"name": last.name, "email": last.email, "address": last.address}

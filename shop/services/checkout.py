@@ -33,12 +33,19 @@ MAX_ATTEMPTS: Final = 3  # attempts if copies come back between the failed reser
 
 
 class OrderAddress(NamedTuple):
-    """The address of an order and of emails about it. site: the base of links in emails ("https://host")."""
+    """The address of an order and of emails about it.
+
+    address: the text as on the parcel. site: the base of links in emails ("https://host"). country, address_parts: the
+    country's code, and the fields by name (``shop.addresses.formats``).
+    """
 
     name: str
     email: str
     address: str
     site: str = ""
+    country: str = ""
+    address_parts: Mapping[str, str] = {}
+    phone: str = ""
 
 
 def make_order_key(digest: str, version: int) -> str:

@@ -1,6 +1,6 @@
 """The pages that order the cart and pay for an order."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, Final
 
 from django.conf import settings
@@ -13,15 +13,18 @@ from django.views import View
 from django.views.decorators.debug import sensitive_post_parameters
 
 from accounts.ratelimit import count_event
+from common.ids import parse_id
 from common.refusals import Refused
 from common.web import get_user_id, personal_page, redirect_to_view
 from shop.carts import reading
 from shop.forms import CheckoutForm, PayForm
-from shop.models import Order, OrderState, PaymentState
+from shop.models import Order, OrderState, PaymentState, SavedAddress
 from shop.payments import TypedCard
-from shop.selectors.checkout import get_initial_address, make_checkout_page
+from shop.selectors.addresses import get_initial_address, list_addresses
+from shop.selectors.checkout import make_checkout_page
 from shop.selectors.orders import get_order
 from shop.services import checkout as services
+from shop.services.addresses import save_address
 from shop.services.errors import CartChanged, CartEmpty, PriceRose, Shortage, SoldOut
 from shop.services.payments import pay_order
 from shop.visitors import get_session_digest
@@ -40,10 +43,20 @@ class Checkout(View):
         now = reading.read_cart(get_session_digest(request))
         if not now.lines:
             return _leave_empty_cart(request)
-        form = CheckoutForm(initial=get_initial_address(request.user))  # type: ignore[arg-type]
-        return self._page(request, form, now=now)
+        saved = list_addresses(get_user_id(request))
+        chosen = self._choose_address(request, saved)
+        form = CheckoutForm(initial=get_initial_address(request.user, chosen))  # type: ignore[arg-type]
+        return self._page(request, form, now=now, saved=saved)
+
+    def _choose_address(self, request: HttpRequest, saved: list[SavedAddress]) -> SavedAddress | None:
+        """Return the saved address of ``?saved=``, or the one that was used last."""
+        wanted = parse_id(request.GET.get("saved", ""))
+        return next((row for row in saved if wanted is None or row.pk == wanted), None)
 
     def post(self, request: HttpRequest) -> HttpResponse:
+        if "refresh" in request.POST:
+            # Another country: the form is shown again with its fields, and nothing is ordered.
+            return self._page(request, CheckoutForm(initial=request.POST.dict()))
         form = CheckoutForm(request.POST)
         if wait := count_event("checkout", request.user.pk, *SUBMISSION_LIMIT):
             return _set_too_many(self._page(request, form, _get_limit_message()), wait)
@@ -51,7 +64,7 @@ class Checkout(View):
             now = reading.read_cart(get_session_digest(request))
             return self._page(request, form, now=now) if now.lines else _leave_empty_cart(request)
         try:
-            order = self._begin(request, form.cleaned_data)
+            order = self._begin(request, form)
         except CartEmpty as refusal:
             messages.error(request, str(refusal))
             return redirect_to_view("shop:cart")
@@ -59,13 +72,17 @@ class Checkout(View):
             return self._page(request, form, str(refusal), refusal.shortages, HTTP_CONFLICT)
         except (CartChanged, PriceRose) as refusal:
             return self._page(request, form, str(refusal), status=HTTP_CONFLICT)
+        if form.cleaned_data["save_address"]:
+            _save_address(request, form)
         return pay_and_redirect(request, order, form.cleaned_data["card"])
 
-    def _begin(self, request: HttpRequest, given: Mapping[str, Any]) -> Order:
+    def _begin(self, request: HttpRequest, form: CheckoutForm) -> Order:
+        given, to = form.cleaned_data, form.make_address()
         digest, version, total = get_session_digest(request), given["version"], given["total"]
         if digest is None or version is None or total is None:
             raise CartChanged
-        address = services.OrderAddress(given["name"], given["email"], given["address"], settings.SITE_URL[:200])
+        site = settings.SITE_URL[:200]
+        address = services.OrderAddress(to.name, given["email"], to.text, site, to.country, to.parts, to.phone)
         return services.begin_checkout(request.user, digest, version=version, total=total, address=address)  # type: ignore[arg-type]
 
     def _page(
@@ -76,10 +93,20 @@ class Checkout(View):
         shortages: Iterable[Shortage] = (),
         status: int = 200,
         now: reading.CartView | None = None,
+        saved: Iterable[SavedAddress] = (),
     ) -> HttpResponse:
         now = now or reading.read_cart(get_session_digest(request))
-        context = {"form": form, "error": error, "cart": make_checkout_page(now.lines, now.version, shortages)}
+        cart = make_checkout_page(now.lines, now.version, shortages)
+        context = {"form": form, "error": error, "cart": cart, "saved": saved}
         return render(request, "shop/checkout.html", context, status=status)
+
+
+def _save_address(request: HttpRequest, form: CheckoutForm) -> None:
+    """Save the address of an order for the next one. The order is placed in any case."""
+    try:
+        save_address(get_user_id(request), form.make_address())
+    except Refused as refusal:
+        messages.warning(request, str(refusal))
 
 
 def _leave_empty_cart(request: HttpRequest) -> HttpResponse:

@@ -26,7 +26,7 @@ from catalog.shelves.models import Privacy, Shelf
 from catalog.shelves.services import put_on_shelf
 from config.roles import make_roles
 from mirror.models import Change, State
-from shop.models import Cart, FakeCharge, Order, Payment, PaymentState, Product, StockAlert, View
+from shop.models import Cart, FakeCharge, Order, Payment, PaymentState, Product, SavedAddress, StockAlert, View
 from shop.services import carts
 from social.models import Block, Mute, Post, Pulled
 from social.moderation.models import Action, Appeal, Case, Reason
@@ -108,6 +108,7 @@ class MatrixWorld:
         FakeCharge.objects.create(key="charge", amount=1, succeeds=True)
         Pulled.objects.create(user=reader)
         put_on_shelf(reader.pk, world.other_book.pk, Shelf.READ, timezone.localdate())
+        self.address = SavedAddress.objects.create(user=reader, name="xqsaved", address="Hill", country="GB")
         StockAlert.objects.create(user=reader, product=Product.objects.order_by("pk")[0])
         self.notification = Notification.objects.create(
             user=reader, kind="like", key="0", target=self.hidden.pk, last_at=timezone.now()
@@ -147,6 +148,7 @@ class MatrixWorld:
             *(Secret(text, "shop.order") for text in ("xqname", "xqaddress", "xqorder@", "xqreason")),
             Secret("xqpayment", "shop.payment"),
             *(Secret(text) for text in ("2333313", "23333.13", "23,333.13")),  # the total of the cart
+            Secret("xqsaved"),
             Secret("xqhidden", "social.post"),
             Secret("xqlist"),
             *(Secret(text) for text in ("xqfile", "xqtitle")),
@@ -181,6 +183,7 @@ class MatrixWorld:
             "social shelf": ("read",),
             "social:year_picture year": (2026,),
             "shop pk": (self.order.pk,),
+            "shop:address pk": (self.address.pk,),
             "moderation:report kind": ("post",),
             "moderation:report target": (Post.objects.filter(user=self.other)[0].pk,),
             "moderation:report_status key": (self.report.key,),

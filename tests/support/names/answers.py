@@ -40,6 +40,7 @@ class _Visit:
             "shelf": "read",
             "year": "2026",
             "shop pk": str(world.order.pk),
+            "shop:address pk": str(world.saved_address.pk),
             "reviews pk": "2",
             "social pk": str(world.post.pk),
             "social:book_posts pk": "1",
