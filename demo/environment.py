@@ -19,6 +19,7 @@ def provide_environment(port: str) -> None:
         _store_environment(generate_environment(os.environ["SITE_URL"]))
     env.read_env(DEMO_FILE)
     os.environ.setdefault("SECOND_FACTOR_FOR_STAFF", "False")  # missing in files of older versions
+    os.environ.setdefault("SELLER_COUNTRY", "DE")
 
 
 def generate_environment(site_url: str) -> dict[str, str]:
@@ -30,6 +31,7 @@ def generate_environment(site_url: str) -> dict[str, str]:
         "PAYMENT_PROVIDER": "shop.payments.fake.FakeProvider",
         "PAYMENT_CALLBACK_SECRET": secrets.token_urlsafe(48),
         "SECOND_FACTOR_FOR_STAFF": "False",
+        "SELLER_COUNTRY": "DE",
     }
 
 

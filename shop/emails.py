@@ -18,9 +18,11 @@ from django.utils.translation import override
 
 from accounts.mail import queue_task
 from accounts.ratelimit import count_event, give_back
+from common import clock
 from common.text import fold_address
 from mirror.utils import after_commit
 from shop.models import Order, PaymentState
+from shop.selectors.orders import OrderView
 
 logger = logging.getLogger("shop")
 DAY_SECONDS: Final = 86_400
@@ -30,8 +32,10 @@ EMAIL_KINDS: Final = ("confirmed", "cancelled", "sent", "refunded")
 def make_email(about: str, order: Order) -> EmailMessage:
     """Return an unsent email about an order, rendered from ``shop/mails/<about>``. One query, for its lines."""
     assert about in EMAIL_KINDS, about
-    context: dict[str, Any] = {"order": order, "lines": list(order.lines.order_by("pk"))}
+    lines = list(order.lines.order_by("pk"))
+    view = OrderView(order, lines, (), clock.now())
     with override(order.language or settings.LANGUAGE_CODE):
+        context: dict[str, Any] = {"order": order, "lines": lines, "vat": view.vat, "arrival": view.arrival}
         subject = render_to_string(f"shop/mails/{about}_subject.txt", context)
         text = render_to_string(f"shop/mails/{about}.txt", context)
     return EmailMessage(" ".join(subject.split()), text, to=[order.email])

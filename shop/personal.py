@@ -16,8 +16,9 @@ OPEN_STATES = (OrderState.RESERVED, OrderState.PAID)
 def register_parts() -> None:
     """Register carts, views and orders."""
     order = ["id", "state", "total", "email", "name", "address", "country", "address_parts", "phone"]
+    order += ["delivery_name", "delivery_price", "arrives_from", "arrives_by", "vat"]
     order += ["created_at", "paid_at", "sent_at", "cancelled_at"]
-    line = ["order_id", "product_id", "title", "quantity", "price"]
+    line = ["order_id", "product_id", "title", "quantity", "price", "vat_rate", "vat"]
     register(make_part("carts", Cart, "user", ["lines", "ended_at"], erase=erase_nothing))  # erased with the user's row
     register(make_part("views", View, "user", ["book_id", "book__title", "seen_at"]))
     register(make_part("stock_alerts", StockAlert, "user", ["product_id", "created_at", "back_at"]))

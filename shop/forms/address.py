@@ -4,6 +4,8 @@ from typing import Any, Final
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.forms.utils import flatatt
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
@@ -88,6 +90,11 @@ class AddressForm(forms.Form):
     def address_fields(self) -> list[forms.BoundField]:
         """The fields of the address, in order. The template shows them beside those of derived forms."""
         return [self[name] for name in self.fields if name in FIELD_NAMES or name in ("name", "country", "phone")]
+
+    @property
+    def refreshing(self) -> SafeString:
+        """The attributes of an input whose choice shows the page again."""
+        return flatatt(REFRESHING)
 
     def make_address(self) -> PostalAddress:
         """Return the address of a valid form."""

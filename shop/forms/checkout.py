@@ -5,10 +5,11 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from common.ids import MAX_ID
+from common.ids import MAX_ID, parse_id
 from shop.forms.address import AddressForm
 from shop.forms.card import PayForm
 from shop.models import Order
+from shop.selectors.checkout import Target
 
 
 class CheckoutForm(AddressForm, PayForm):
@@ -23,10 +24,14 @@ class CheckoutForm(AddressForm, PayForm):
         widget=forms.EmailInput(attrs={"autocomplete": "email"}),
     )
     save_address = forms.BooleanField(label=_("Save this address for my next order"), required=False)
+    # The page offers the methods that deliver the cart; whether one does is known under the lock of the cart.
+    delivery = forms.IntegerField(widget=forms.HiddenInput, required=False, min_value=0, max_value=MAX_ID)
     version = forms.IntegerField(widget=forms.HiddenInput, required=False, min_value=0, max_value=MAX_ID)
     total = forms.IntegerField(widget=forms.HiddenInput, required=False, min_value=0, max_value=MAX_ID)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["card"].required = self.data.get("total") != "0"
+        method_id = parse_id(self._get_value("delivery"))
+        self.target = Target(self._get_value("country"), method_id)
         self.order_fields(["name", "company", "email", "country", *self.format.fields, "phone", "card"])

@@ -58,7 +58,19 @@ class Order(models.Model):
     )
     key = models.CharField(_("checkout"), max_length=64, unique=True, editable=False)
     state = models.CharField(_("state"), max_length=10, choices=OrderState, default=OrderState.RESERVED)
+    # With delivery, and with the VAT that it includes.
     total = models.PositiveBigIntegerField(_("total"), help_text=_("In cents."))
+    # The method of delivery as it was offered. Without one, as in a shop without methods, delivery is free.
+    delivery_name = models.CharField(_("delivery"), max_length=60, blank=True, default="", db_default="")
+    delivery_price = models.PositiveIntegerField(_("price of delivery"), default=0, db_default=0)
+    arrives_from = models.DateField(_("arrives from"), null=True, blank=True)
+    arrives_by = models.DateField(_("arrives by"), null=True, blank=True)
+    # Rates in percent. None: the shop charged no VAT, or the order is older than the rates.
+    delivery_vat_rate = models.DecimalField(
+        _("rate of VAT of delivery"), max_digits=4, decimal_places=2, null=True, blank=True
+    )
+    delivery_vat = models.PositiveIntegerField(_("VAT of delivery"), null=True, blank=True)
+    vat = models.PositiveBigIntegerField(_("included VAT"), null=True, blank=True)
     email = models.EmailField(_("email address"))
     name = models.CharField(_("name"), max_length=150)
     # As on the parcel. Older orders have only this text of their address.
@@ -102,6 +114,11 @@ class Order(models.Model):
     def __str__(self) -> str:
         return f"#{self.pk}"
 
+    @property
+    def goods_total(self) -> int:
+        """The total without delivery, in cents."""
+        return self.total - self.delivery_price
+
 
 class OrderLine(models.Model):
     """The quantity of one product in an order, and the price of one copy at that time, in cents."""
@@ -115,6 +132,8 @@ class OrderLine(models.Model):
     title = models.CharField(_("title"), max_length=500)
     quantity = models.PositiveIntegerField(_("quantity"))
     price = models.PositiveIntegerField(_("price"), help_text=_("In cents, for one."))
+    vat_rate = models.DecimalField(_("rate of VAT"), max_digits=4, decimal_places=2, null=True, blank=True)
+    vat = models.PositiveBigIntegerField(_("included VAT"), null=True, blank=True)
 
     class Meta:
         verbose_name = _("line of an order")

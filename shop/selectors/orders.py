@@ -6,12 +6,15 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
+from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from common import clock
 from common.ids import MAX_ID
+from shop.delivery.days import describe_arrival
+from shop.delivery.vat import sum_by_rate
 from shop.models import Order, OrderLine, OrderState, Payment
 from shop.models.payment import PaymentState
 
@@ -33,6 +36,22 @@ class OrderView:
     lines: Sequence[OrderLine]
     payments: Sequence[Payment]
     moment: datetime
+
+    @property
+    def vat(self) -> dict[str, int] | None:
+        """The included VAT in cents by rate in words, or None if the shop charged none."""
+        order = self.order
+        if order.vat is None or order.delivery_vat_rate is None or order.delivery_vat is None:
+            return None
+        found = [(line.vat_rate, line.vat) for line in self.lines if line.vat_rate is not None and line.vat is not None]
+        return sum_by_rate([*found, (order.delivery_vat_rate, order.delivery_vat)])
+
+    @property
+    def arrival(self) -> str:
+        """The promised days of arrival in words, or "" for an order that is not on its way."""
+        if self.order.state not in (OrderState.PAID, OrderState.SENT, OrderState.RESERVED):
+            return ""
+        return describe_arrival(self.order.arrives_from, self.order.arrives_by, timezone.localdate(self.moment))
 
     @property
     def copies(self) -> int:
@@ -106,6 +125,13 @@ class OrderView:
             "country": order.country or None,
             "address_parts": order.address_parts,
             "phone": order.phone,
+            "delivery": {
+                "name": order.delivery_name,
+                "price": order.delivery_price,
+                "arrives_from": order.arrives_from,
+                "arrives_by": order.arrives_by,
+            },
+            "vat": self.vat,
             "reserved_until": order.reserved_until if order.state == OrderState.RESERVED else None,
             "paid_at": order.paid_at,
             "sent_at": order.sent_at,

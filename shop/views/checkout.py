@@ -7,12 +7,14 @@ from django.conf import settings
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
+from django.utils import timezone
 from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
 from django.views import View
 from django.views.decorators.debug import sensitive_post_parameters
 
 from accounts.ratelimit import count_event
+from common import clock
 from common.ids import parse_id
 from common.refusals import Refused
 from common.web import get_user_id, personal_page, redirect_to_view
@@ -25,7 +27,7 @@ from shop.selectors.checkout import make_checkout_page
 from shop.selectors.orders import get_order
 from shop.services import checkout as services
 from shop.services.addresses import save_address
-from shop.services.errors import CartChanged, CartEmpty, PriceRose, Shortage, SoldOut
+from shop.services.errors import CartChanged, CartEmpty, DeliveryGone, NoDelivery, PriceRose, Shortage, SoldOut
 from shop.services.payments import pay_order
 from shop.visitors import get_session_digest
 
@@ -70,7 +72,7 @@ class Checkout(View):
             return redirect_to_view("shop:cart")
         except SoldOut as refusal:
             return self._page(request, form, str(refusal), refusal.shortages, HTTP_CONFLICT)
-        except (CartChanged, PriceRose) as refusal:
+        except (CartChanged, PriceRose, NoDelivery, DeliveryGone) as refusal:
             return self._page(request, form, str(refusal), status=HTTP_CONFLICT)
         if form.cleaned_data["save_address"]:
             _save_address(request, form)
@@ -83,7 +85,14 @@ class Checkout(View):
             raise CartChanged
         site = settings.SITE_URL[:200]
         address = services.OrderAddress(to.name, given["email"], to.text, site, to.country, to.parts, to.phone)
-        return services.begin_checkout(request.user, digest, version=version, total=total, address=address)  # type: ignore[arg-type]
+        return services.begin_checkout(
+            request.user,  # type: ignore[arg-type]
+            digest,
+            version=version,
+            total=total,
+            address=address,
+            method_id=given["delivery"],
+        )
 
     def _page(
         self,
@@ -96,8 +105,9 @@ class Checkout(View):
         saved: Iterable[SavedAddress] = (),
     ) -> HttpResponse:
         now = now or reading.read_cart(get_session_digest(request))
-        cart = make_checkout_page(now.lines, now.version, shortages)
-        context = {"form": form, "error": error, "cart": cart, "saved": saved}
+        cart = make_checkout_page(now, form.target, shortages)
+        today = timezone.localdate(clock.now())
+        context = {"form": form, "error": error, "cart": cart, "saved": saved, "today": today}
         return render(request, "shop/checkout.html", context, status=status)
 
 
