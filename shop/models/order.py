@@ -115,6 +115,11 @@ class Order(models.Model):
         return f"#{self.pk}"
 
     @property
+    def is_of_guest(self) -> bool:
+        """Whether a guest ordered. Orders of deleted accounts have no reader and no email address either."""
+        return self.user_id is None and self.email != ""
+
+    @property
     def goods_total(self) -> int:
         """The total without delivery, in cents."""
         return self.total - self.delivery_price

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth.models import AnonymousUser
 
 from accounts.models import User
 from shop.models import Order, SavedAddress
@@ -24,12 +25,14 @@ def fill_form(row: SavedAddress) -> dict[str, Any]:
     return {"name": row.name, "country": row.country, "phone": row.phone, **row.parts}
 
 
-def get_initial_address(user: User, saved: SavedAddress | None) -> Mapping[str, Any]:
+def get_initial_address(user: User | AnonymousUser, saved: SavedAddress | None) -> Mapping[str, Any]:
     """Return the initial values of the checkout: a saved address, else that of the last order.
 
     An order from the time of addresses in one text gives all of it as the street. One query, and another one
     without orders.
     """
+    if not user.is_authenticated:
+        return {"country": settings.SELLER_COUNTRY}
     last = Order.objects.of_user(user.pk).first()
     found: dict[str, Any] = {"country": settings.SELLER_COUNTRY, "email": last.email if last else user.email}
     if saved is not None:

@@ -17,6 +17,7 @@ from shop.delivery.days import describe_arrival
 from shop.delivery.vat import sum_by_rate
 from shop.models import Order, OrderLine, OrderState, Payment
 from shop.models.payment import PaymentState
+from shop.selectors.links import OrderLinks, is_token, make_links
 
 ORDERS_PER_PAGE: Final = 20  # orders per page
 
@@ -36,6 +37,11 @@ class OrderView:
     lines: Sequence[OrderLine]
     payments: Sequence[Payment]
     moment: datetime
+
+    @cached_property
+    def links(self) -> OrderLinks:
+        """The paths of the order's pages for its buyer."""
+        return make_links(self.order)
 
     @property
     def vat(self) -> dict[str, int] | None:
@@ -166,8 +172,20 @@ def get_order(user_id: int, order_id: int) -> OrderView | None:
     if not 0 < order_id <= MAX_ID:
         return None
     order = Order.objects.of_user(user_id).filter(pk=order_id).first()
-    if order is None:
+    return None if order is None else _make_view(order)
+
+
+def get_guest_order(order_id: int, token: str) -> OrderView | None:
+    """Return the order of a guest's link, or None if the link is wrong or has ended. Three queries."""
+    if not 0 < order_id <= MAX_ID:
         return None
+    order = Order.objects.filter(pk=order_id, user=None).first()
+    if order is None or not order.is_of_guest or not is_token(order, token):
+        return None
+    return _make_view(order)
+
+
+def _make_view(order: Order) -> OrderView:
     return OrderView(order, list(order.lines.order_by("pk")), list(order.payments.order_by("pk")), clock.now())
 
 

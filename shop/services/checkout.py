@@ -80,13 +80,13 @@ def make_order_key(digest: str, version: int) -> str:
 
 
 def begin_checkout(
-    user: User, digest: str, *, version: int, total: int, address: OrderAddress, method_id: int | None = None
+    user: User | None, digest: str, *, version: int, total: int, address: OrderAddress, method_id: int | None = None
 ) -> Order:
     """Create the order of a cart and reserve its copies, or return the order that this checkout has made before.
 
-    A free order is paid at once. version, total: of the cart as it was shown, total in cents and with delivery.
-    method_id: the chosen method of delivery, None for the cheapest one. Raises CartChanged (or CartEmpty), PriceRose,
-    NoDelivery, DeliveryGone or SoldOut; nothing is reserved then.
+    user: None for a guest. version, total: of the cart as it was shown, total in cents and with delivery. method_id:
+    the chosen method of delivery, None for the cheapest one. A free order is paid at once. Raises CartChanged (or
+    CartEmpty), PriceRose, NoDelivery, DeliveryGone or SoldOut; nothing is reserved then.
     """
     # Read without a lock, to refuse early. ``_place_order`` reads the cart again under its lock, and decides.
     now = reading.read_cart(digest)
@@ -102,7 +102,7 @@ def begin_checkout(
         return _find_order(user, key, refusal)
 
 
-def _find_order(user: User, key: str, refusal: Refused) -> Order:
+def _find_order(user: User | None, key: str, refusal: Refused) -> Order:
     """Return the order that this checkout has made before. Raises the refusal if there is none."""
     order = Order.objects.filter(key=key, user=user).first()
     if order is None:
@@ -111,7 +111,7 @@ def _find_order(user: User, key: str, refusal: Refused) -> Order:
 
 
 @repeat_after_conflict
-def _place_order(user: User, key: str, digest: str, version: int, wish: Wish) -> Order:
+def _place_order(user: User | None, key: str, digest: str, version: int, wish: Wish) -> Order:
     for _n in range(MAX_ATTEMPTS):
         # The time before SQL is asked: copies may come back from then on, and a remembered shortage ends that much
         # sooner.
@@ -141,7 +141,7 @@ def _list_shortages(lines: Mapping[int, int]) -> list[Shortage]:
     return [Shortage(pk, count, left[pk], pk in withdrawn) for pk, count in lines.items() if left[pk] < count]
 
 
-def _write_order(user: User, key: str, lines: Mapping[int, int], wish: Wish) -> Order:
+def _write_order(user: User | None, key: str, lines: Mapping[int, int], wish: Wish) -> Order:
     """Write the order of a locked cart."""
     now = clock.now()
     until = now + timedelta(seconds=settings.SHOP_RESERVATION_SECONDS)

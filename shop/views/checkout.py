@@ -11,20 +11,23 @@ from django.utils import timezone
 from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
 from django.views import View
+from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 
-from accounts.ratelimit import count_event
+from accounts.ratelimit import count_event, get_client_address
 from common import clock
 from common.ids import parse_id
 from common.refusals import Refused
-from common.web import get_user_id, personal_page, redirect_to_view
+from common.web import get_user_id, personal_page, redirect_to, redirect_to_view, require_login
 from shop.carts import reading
 from shop.forms import CheckoutForm, PayForm
 from shop.models import Order, OrderState, PaymentState, SavedAddress
 from shop.payments import TypedCard
 from shop.selectors.addresses import get_initial_address, list_addresses
 from shop.selectors.checkout import make_checkout_page
-from shop.selectors.orders import get_order
+from shop.selectors.links import make_links
+from shop.selectors.orders import OrderView, get_order
+from shop.seller import get_seller
 from shop.services import checkout as services
 from shop.services.addresses import save_address
 from shop.services.errors import CartChanged, CartEmpty, DeliveryGone, NoDelivery, PriceRose, Shortage, SoldOut
@@ -32,12 +35,13 @@ from shop.services.payments import pay_order
 from shop.visitors import get_session_digest
 
 SUBMISSION_LIMIT: Final = 100, 600  # rate limit of submissions per user: number, period in seconds
+GUEST_LIMIT: Final = 30, 600  # of submissions from one network address, which several guests may share
 HTTP_CONFLICT, HTTP_TOO_MANY = 409, 429
 
 
-@method_decorator([sensitive_post_parameters("card"), personal_page], name="dispatch")
+@method_decorator([sensitive_post_parameters("card"), never_cache], name="dispatch")
 class Checkout(View):
-    """GET shows the cart and the address form. POST creates the order and charges the card."""
+    """GET shows the cart and the address form. POST creates the order and charges the card. No account is needed."""
 
     http_method_names = ["get", "head", "post", "options"]
 
@@ -45,7 +49,7 @@ class Checkout(View):
         now = reading.read_cart(get_session_digest(request))
         if not now.lines:
             return _leave_empty_cart(request)
-        saved = list_addresses(get_user_id(request))
+        saved = list_addresses(get_user_id(request)) if request.user.is_authenticated else []
         chosen = self._choose_address(request, saved)
         form = CheckoutForm(initial=get_initial_address(request.user, chosen))  # type: ignore[arg-type]
         return self._page(request, form, now=now, saved=saved)
@@ -56,11 +60,14 @@ class Checkout(View):
         return next((row for row in saved if wanted is None or row.pk == wanted), None)
 
     def post(self, request: HttpRequest) -> HttpResponse:
+        # A reader whose login ended meanwhile has the cart again after the next one, and the form is kept until then.
+        if not request.user.is_authenticated and get_session_digest(request) is None:
+            return require_login(request)
         if "refresh" in request.POST:
             # Another country: the form is shown again with its fields, and nothing is ordered.
             return self._page(request, CheckoutForm(initial=request.POST.dict()))
         form = CheckoutForm(request.POST)
-        if wait := count_event("checkout", request.user.pk, *SUBMISSION_LIMIT):
+        if wait := count_submission(request):
             return _set_too_many(self._page(request, form, _get_limit_message()), wait)
         if not form.is_valid():
             now = reading.read_cart(get_session_digest(request))
@@ -74,7 +81,7 @@ class Checkout(View):
             return self._page(request, form, str(refusal), refusal.shortages, HTTP_CONFLICT)
         except (CartChanged, PriceRose, NoDelivery, DeliveryGone) as refusal:
             return self._page(request, form, str(refusal), status=HTTP_CONFLICT)
-        if form.cleaned_data["save_address"]:
+        if form.cleaned_data["save_address"] and request.user.is_authenticated:
             _save_address(request, form)
         return pay_and_redirect(request, order, form.cleaned_data["card"])
 
@@ -86,7 +93,7 @@ class Checkout(View):
         site = settings.SITE_URL[:200]
         address = services.OrderAddress(to.name, given["email"], to.text, site, to.country, to.parts, to.phone)
         return services.begin_checkout(
-            request.user,  # type: ignore[arg-type]
+            request.user if request.user.is_authenticated else None,
             digest,
             version=version,
             total=total,
@@ -108,6 +115,7 @@ class Checkout(View):
         cart = make_checkout_page(now, form.target, shortages)
         today = timezone.localdate(clock.now())
         context = {"form": form, "error": error, "cart": cart, "saved": saved, "today": today}
+        context |= {"seller": get_seller(), "return_days": settings.RETURN_DAYS}
         return render(request, "shop/checkout.html", context, status=status)
 
 
@@ -124,30 +132,33 @@ def _leave_empty_cart(request: HttpRequest) -> HttpResponse:
     return redirect_to_view("shop:cart")
 
 
-@method_decorator([sensitive_post_parameters("card"), personal_page], name="dispatch")
-class Pay(View):
-    """Another attempt to pay for the user's own reserved order."""
+class PayPage(View):
+    """Another attempt to pay for a reserved order."""
 
     http_method_names = ["get", "head", "post", "options"]
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        view = get_order(get_user_id(request), kwargs["pk"])
+        view = self.find_view(request, **kwargs)
         if view is None:
             raise Http404
         if view.order.state != OrderState.RESERVED:
-            return redirect_to_view("shop:order", view.order.pk)
+            return redirect_to(view.links.order)
         self.view = view
         return super().dispatch(request, *args, **kwargs)
 
-    def get(self, request: HttpRequest, pk: int) -> HttpResponse:
+    def find_view(self, request: HttpRequest, pk: int, token: str = "") -> OrderView | None:
+        """Return the order of the address, or None if the visitor has no such order."""
+        return get_order(get_user_id(request), pk)
+
+    def get(self, request: HttpRequest, pk: int, token: str = "") -> HttpResponse:
         # The page of the order shows the reason.
         if not self.view.can_be_paid:
-            return redirect_to_view("shop:order", pk)
+            return redirect_to(self.view.links.order)
         return self._page(request, PayForm())
 
-    def post(self, request: HttpRequest, pk: int) -> HttpResponse:
+    def post(self, request: HttpRequest, pk: int, token: str = "") -> HttpResponse:
         form = PayForm(request.POST)
-        if wait := count_event("checkout", request.user.pk, *SUBMISSION_LIMIT):
+        if wait := count_submission(request):
             return _set_too_many(self._page(request, form, _get_limit_message()), wait)
         if not form.is_valid():
             return self._page(request, form)
@@ -157,26 +168,39 @@ class Pay(View):
         return render(request, "shop/pay.html", {"form": form, "error": error, "view": self.view})
 
 
+@method_decorator([sensitive_post_parameters("card"), personal_page], name="dispatch")
+class Pay(PayPage):
+    """Another attempt to pay for the user's own reserved order."""
+
+
+def count_submission(request: HttpRequest) -> int:
+    """Count a submission of a reader, or of a guest's network address. Return 0, or the seconds to wait."""
+    if request.user.is_authenticated:
+        return count_event("checkout", request.user.pk, *SUBMISSION_LIMIT)
+    return count_event("guest-checkout", get_client_address(request), *GUEST_LIMIT)
+
+
 def pay_and_redirect(request: HttpRequest, order: Order, card: TypedCard | None) -> HttpResponse:
     """Try to pay and redirect to the next page. card: None for an order that was shown as free."""
+    links = make_links(order)
     if order.total == 0 and order.state == OrderState.PAID:
         messages.success(request, _("Thank you for your order. It is free."))
-        return redirect_to_view("shop:order", order.pk)
+        return redirect_to(links.order)
     # The order was made earlier from another window, when it was not free.
     if card is None:
-        return redirect_to_view("shop:pay", order.pk)
+        return redirect_to(links.pay)
     try:
         order = pay_order(order, card)
     except Refused as refusal:
         messages.error(request, str(refusal))
-        return redirect_to_view("shop:order", order.pk)
+        return redirect_to(links.order)
     last = order.payments.latest("pk")
     if order.state == OrderState.PAID:
         messages.success(request, _("Thank you. Your order is paid."))
     elif last.state == PaymentState.FAILED:
         messages.error(request, _("Your card was declined. You were not charged. You can try another card."))
-        return redirect_to_view("shop:pay", order.pk)
-    return redirect_to_view("shop:order", order.pk)
+        return redirect_to(links.pay)
+    return redirect_to(links.order)
 
 
 def _get_limit_message() -> str:

@@ -54,6 +54,7 @@ def put_into_cart(page: Page, product: Product, copies: int) -> None:
 
 
 def log_in(page: Page) -> None:
+    page.get_by_role("main").get_by_role("link", name="Log in").click()
     page.get_by_label("Name").fill("alice")
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("main").get_by_role("button", name="Log in").click()

@@ -92,9 +92,9 @@ def test_the_page_is_read_from_redis(desk: Client, book: Product) -> None:
     assert found.round_trips == 1
 
 
-def test_anonymous_visitors_are_redirected_to_the_login_and_back(client: Client) -> None:
-    response = client.get("/shop/checkout/")
-    assert response["Location"] == "/accounts/login/?next=/shop/checkout/"
+def test_visitors_without_a_cart_come_to_the_cart_and_after_a_lost_login_to_the_login(client: Client) -> None:
+    assert client.get("/shop/checkout/")["Location"] == "/shop/cart/"
+    assert client.post("/shop/checkout/", GIVEN)["Location"].startswith("/accounts/login/?next=/accounts/resume/")
 
 
 def test_an_empty_cart_redirects_to_the_cart(desk: Client) -> None:

@@ -27,6 +27,7 @@ from catalog.shelves.services import put_on_shelf
 from config.roles import make_roles
 from mirror.models import Change, State
 from shop.models import Cart, FakeCharge, Order, Payment, PaymentState, Product, SavedAddress, StockAlert, View
+from shop.selectors.links import make_token
 from shop.services import carts
 from social.models import Block, Mute, Post, Pulled
 from social.moderation.models import Action, Appeal, Case, Reason
@@ -39,6 +40,7 @@ from tests.support.matrix.browser import Browser
 from tests.support.names.world import World
 from tests.support.shop.make import make_order, make_product
 
+GUEST_VIEWS: Final = ("order", "pay", "cancel", "claim")
 FEW: Final = 3  # copies of the product in the cart
 
 
@@ -97,6 +99,7 @@ class MatrixWorld:
         carts.set_line(self.digest, product.pk, FEW)
         words: dict[str, Any] = {"name": "xqname", "address": "xqaddress", "email": "xqorder@example.org"}
         self.order = make_order(self.owner, Product.objects.order_by("pk")[0], key="xqkey", **words)
+        self.guest_order = make_order(None, product, key="xqguestkey", email="guest@example.org")
         self.payment = Payment.objects.create(
             order=self.order, key="xqpayment", amount=1, state=PaymentState.FAILED, reason="xqreason"
         )
@@ -184,6 +187,8 @@ class MatrixWorld:
             "social:year_picture year": (2026,),
             "shop pk": (self.order.pk,),
             "shop:address pk": (self.address.pk,),
+            **{f"shop:guest_{view} pk": (self.guest_order.pk,) for view in GUEST_VIEWS},
+            **{f"shop:guest_{view} token": (make_token(self.guest_order),) for view in GUEST_VIEWS},
             "moderation:report kind": ("post",),
             "moderation:report target": (Post.objects.filter(user=self.other)[0].pk,),
             "moderation:report_status key": (self.report.key,),

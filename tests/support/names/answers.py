@@ -8,6 +8,7 @@ from django.test import Client, override_settings
 from django.urls import Resolver404, get_resolver
 
 from catalog.models import Author
+from shop.selectors.links import make_token
 from tests.support.names.addresses import address, walk
 from tests.support.names.shapes import Shapes
 from tests.support.names.world import MANY, World
@@ -40,6 +41,11 @@ class _Visit:
             "shelf": "read",
             "year": "2026",
             "shop pk": str(world.order.pk),
+            **{
+                f"shop:guest_{view} {name}": sample
+                for view in ("order", "pay", "cancel", "claim")
+                for name, sample in (("pk", str(world.guest_order.pk)), ("token", make_token(world.guest_order)))
+            },
             "shop:address pk": str(world.saved_address.pk),
             "reviews pk": "2",
             "social pk": str(world.post.pk),

@@ -62,6 +62,7 @@ class World:
         self.orders = [make_order(self.staff, *products, key=f"key {n}") for n in range(25)]
         Product.objects.update(reserved=9, stock=90)
         self.order, self.paid, self.open = self.orders[:3]
+        self.guest_order = make_order(None, products[0], key="guest")
         self.saved_address = SavedAddress.objects.create(
             user=self.staff, name="Alice", address="1 Long Lane\nLONDON\nSW1A 1AA\nUNITED KINGDOM", country="GB"
         )
