@@ -51,7 +51,7 @@ class Checkout(View):
             return _leave_empty_cart(request)
         saved = list_addresses(get_user_id(request)) if request.user.is_authenticated else []
         chosen = self._choose_address(request, saved)
-        form = CheckoutForm(initial=get_initial_address(request.user, chosen))  # type: ignore[arg-type]
+        form = CheckoutForm(initial=get_initial_address(request.user, chosen))
         return self._page(request, form, now=now, saved=saved)
 
     def _choose_address(self, request: HttpRequest, saved: list[SavedAddress]) -> SavedAddress | None:

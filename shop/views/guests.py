@@ -5,7 +5,7 @@ from functools import wraps
 from typing import Any, Final
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
@@ -22,15 +22,14 @@ from shop.services import orders as order_services
 from shop.views.checkout import PayPage
 
 PAGE_LIMIT: Final = 120, 600  # rate limit of pages from one network address: number, period in seconds
-View = Callable[..., HttpResponse]
 
 
-def guest_page(view: View) -> View:
+def guest_page(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
     """Decorate a page of a guest's order: no cache keeps it, no search engine lists it, and attempts are limited."""
 
     @never_cache
     @wraps(view)
-    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if wait := count_event("guest-pages", get_client_address(request), *PAGE_LIMIT):
             text = _("Too many attempts. Try again in a few minutes.")
             return HttpResponse(text, status=429, content_type="text/plain", headers={"Retry-After": str(wait)})
