@@ -37,24 +37,33 @@ def count_event(name: str, subject: object, limit: int, seconds: float) -> int:
         lambda redis: math.ceil(
             int(_count_script(redis, [keys.limit(name, digest)], [limit, int(seconds * 1000)])) / 1000
         ),
-        lambda: _local_counters.allow(digest, limit, seconds),
+        lambda: _local_counters.count_event(digest, limit, seconds),
         warning="",
     )
 
 
 def count_at_rates(name: str, subject: object, rates: Iterable[tuple[int, int]]) -> int:
     """Count one event at each rate (number, seconds) up to one that is exceeded. Return 0, or the seconds to wait."""
-    # A generator: rates after the exceeded one are not counted, so a refused event does not fill them.
-    waits = (count_event(f"{name}-{seconds}", subject, limit, seconds) for limit, seconds in rates)
-    return next(filter(None, waits), 0)
+    for limit, seconds in rates:
+        wait = count_event(f"{name}-{seconds}", subject, limit, seconds)
+        # The rates after the exceeded one are not counted, so a refused event does not fill them.
+        if wait:
+            return wait
+    return 0
 
 
 def give_back(name: str, subject: object) -> None:
-    """Undo the last count of ``allow``, for an event that turned out not to fall under the limit. Never raises."""
+    """Undo the last ``count_event``, for an event that turned out not to fall under the limit. Never raises."""
     digest = _hash_subject(name, subject)
     # Both, because Redis may have been away when the event was counted.
     _local_counters.give_back(digest)
     try_redis(lambda redis: _give_back_script(redis, [keys.limit(name, digest)]), lambda: None, warning="")
+
+
+def give_back_at_rates(name: str, subject: object, rates: Iterable[tuple[int, int]]) -> None:
+    """Undo the last count of ``count_at_rates``. Never raises."""
+    for _limit, seconds in rates:
+        give_back(f"{name}-{seconds}", subject)
 
 
 def _hash_subject(name: str, subject: object) -> str:
@@ -98,28 +107,32 @@ class LocalCounters:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._found = Bounded[str, tuple[float, int]](MAX_LOCAL_COUNTERS)  # subject -> (end of the period, count)
+        # By subject: the end of the period, as a monotonic time, and the events in it.
+        self._counters = Bounded[str, tuple[float, int]](MAX_LOCAL_COUNTERS)
 
-    def allow(self, subject: str, limit: int, seconds: float) -> int:
-        """Count one event of ``subject``; see ``allow`` in this module."""
+    def count_event(self, subject: str, limit: int, seconds: float) -> int:
+        """Count one event of ``subject``. Return 0, or the seconds to wait, as ``count_event`` of this module does."""
         now = time.monotonic()
         with self._lock:
-            until, count = self._found.get(subject) or (0.0, 0)
-            if until <= now:
-                until, count = now + seconds, 0
-            self._found.put(subject, (until, count + 1))
-        return 0 if count < limit else math.ceil(until - now)
+            end, earlier_events = self._counters.get(subject) or (0.0, 0)
+            if end <= now:
+                end = now + seconds
+                earlier_events = 0
+            self._counters.put(subject, (end, earlier_events + 1))
+        if earlier_events < limit:
+            return 0
+        return math.ceil(end - now)
 
     def give_back(self, subject: str) -> None:
         """Subtract one from the counter of ``subject``, if it is above 0."""
         with self._lock:
-            until, count = self._found.get(subject) or (0.0, 0)
+            end, count = self._counters.get(subject) or (0.0, 0)
             if count:
-                self._found.put(subject, (until, count - 1))
+                self._counters.put(subject, (end, count - 1))
 
     def clear(self) -> None:
         """Remove all counters."""
-        self._found.clear()
+        self._counters.clear()
 
 
 _local_counters = LocalCounters()

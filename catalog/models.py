@@ -8,7 +8,7 @@ from django.db import models
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
-from catalog.names import is_shelf_name, normalise
+from catalog.names import is_hidden_name, normalise
 from catalog.shelves.models import MAX_PAGES
 from catalog.shelves.models import EarlierReading as EarlierReading
 from catalog.shelves.models import ReadingGoal as ReadingGoal
@@ -90,8 +90,8 @@ class Tag(models.Model):
 
     @classmethod
     def named(cls, name: str) -> "Tag":
-        """Return a new tag, hidden if its name is that of a shelf. It is not saved."""
-        return cls(name=name, hidden=is_shelf_name(name))
+        """Return a new tag, hidden if its name says nothing about a book. It is not saved."""
+        return cls(name=name, hidden=is_hidden_name(name))
 
     def natural_key(self) -> tuple[str]:
         """Return the key that fixtures use."""

@@ -1,4 +1,4 @@
-"""The normal form of tag names, and the detection of tags that name a reader's own shelf."""
+"""The normal form of tag names, and the detection of tags that say nothing about a book."""
 
 from functools import lru_cache
 
@@ -17,8 +17,10 @@ def normalise(name: str) -> str:
     return " ".join(fold(name).split())
 
 
-def is_shelf_name(name: str) -> bool:
-    """Return whether a tag only states where a reader keeps a book ("to-read"), and nothing about the book."""
+def is_hidden_name(name: str) -> bool:
+    """Return whether a new tag is hidden: it states where a reader keeps a book ("to-read") or how a reader likes or
+    reads it ("favorites", "audio"), and nothing about its subject.
+    """
     return _compile_patterns(tuple(settings.CATALOG_HIDDEN_TAGS)).fullmatch(normalise(name)) is not None
 
 

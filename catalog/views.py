@@ -97,14 +97,14 @@ def author_page(request: HttpRequest, pk: int) -> HttpResponse:
     author = get_author(pk)
     if author is None:
         return _render_not_found(request, _("Author not found."))
-    page = _find_pages(
-        request, partial(find_books_by_author, pk, request.GET.get("after", ""), viewer=_get_card_viewer(request))
-    )
+    after = request.GET.get("after", "")
+    find_own_books = partial(find_books_by_author, pk, after, viewer=_get_card_viewer(request))
+    page = _find_pages(request, find_own_books)
     if wants_json(request):
         found = _build_results_json(page)
-        response = json_response(
-            {**author.fields, "count": found["count"], "results": found["results"], "next": found["next"]}
-        )
+        # Without facets: the filters of the list of books do not apply here.
+        results = {name: found[name] for name in ("count", "results", "next")}
+        response = json_response(author.fields | results)
     else:
         template = "catalog/_cards.html" if _asks_for_next_page(request) else "catalog/author.html"
         response = render(request, template, {"author": author, "page": page})

@@ -20,7 +20,7 @@ STYLES: Final = (  # in the order of the cascade
 )  # fmt: skip
 SCRIPTS: Final = (
     "django_htmx/htmx-2.min.js", "site.js", "actions.js", "ago.js", "listbox.js", "composer.js", "search.js",
-    "sale.js",
+    "sale.js", "lists.js",
 )  # fmt: skip
 # In the folder of their parts, because addresses in styles are relative. With what joins the parts.
 BUNDLES: Final[Mapping[str, tuple[bytes, tuple[str, ...]]]] = {

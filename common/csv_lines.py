@@ -4,7 +4,7 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 # A spreadsheet starts a cell at the start of a field, and in many languages after each semicolon, also in quotes. Where
 # it expects semicolons, a comma does not end a field, so its quotes do not hold the lines of a text together.
@@ -12,6 +12,60 @@ from typing import Final
 _FORMULA: Final = re.compile(
     r"""(^|;)(?=["\s]*[=+\-@|%\t\r\n＝＋－＠｜％])|(?<=[\r\n])(?=["\s]*[=+\-@|%＝＋－＠｜％])"""
 )
+
+
+class CsvRow(NamedTuple):
+    """A row of a CSV file. line: the number of its first line. is_repaired: its quotes were in the wrong place."""
+
+    line: int
+    cells: list[str]
+    is_repaired: bool = False
+
+
+class UnreadableRow(ValueError):
+    """A row with a quoted cell that never ends, or that is too long for the csv module. line: where the row begins."""
+
+    def __init__(self, line: int, reason: str) -> None:
+        super().__init__(reason)
+        self.line = line
+
+
+class CsvReader:
+    """Iterate over the rows of a CSV file's lines. Raises UnreadableRow. is_quoted: False if quotes mean nothing.
+
+    Python's reader takes all lines after an unpaired quote as one cell, unless it is strict. A row on one line with
+    quotes in the wrong place is then read without the strict rules.
+    """
+
+    def __init__(self, lines: Iterable[str], delimiter: str = ",", is_quoted: bool = True) -> None:
+        self._text = ""
+        self._delimiter = delimiter
+        quoting: Any = csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE
+        self._rows = csv.reader(self._feed(lines), strict=True, delimiter=delimiter, quoting=quoting)
+
+    def __iter__(self) -> Iterator[CsvRow]:
+        return self
+
+    def __next__(self) -> CsvRow:
+        line = self._rows.line_num + 1
+        try:
+            return CsvRow(line, next(self._rows))
+        except csv.Error as error:
+            # The quote that is missing may be in any of the lines, so no repair of several would be sure.
+            if "expected after" not in str(error) or self._rows.line_num > line:
+                raise UnreadableRow(line, str(error)) from error
+        return CsvRow(line, self._read_line_alone(line), is_repaired=True)
+
+    def _feed(self, lines: Iterable[str]) -> Iterator[str]:
+        for line in lines:
+            self._text = line
+            yield line
+
+    def _read_line_alone(self, line: int) -> list[str]:
+        try:
+            return next(csv.reader([self._text], delimiter=self._delimiter))
+        except csv.Error as error:
+            raise UnreadableRow(line, str(error)) from error
 
 
 def escape_formula(value: object) -> object:

@@ -6,12 +6,14 @@ from random import Random
 from typing import NamedTuple
 
 from django.db import transaction
+from stdnum import ean
 
 from catalog.models import Author, Book, Tag
 from catalog.tags import add_counted_taggings, get_or_create_ids
-from demo.books_words import CHINESE_AUTHORS, FIRST_NAMES, GENRES, LAST_NAMES, SHELF_TAGS, Genre
+from demo.books_words import CHINESE_AUTHORS, FIRST_NAMES, GENRES, LAST_NAMES, SERIES, SHELF_TAGS, VOLUME_COUNT, Genre
 
-BOOK_COUNT = 360
+GENERATED_COUNT = 360
+BOOK_COUNT = GENERATED_COUNT + VOLUME_COUNT
 SEED = "diptych"
 
 
@@ -34,12 +36,28 @@ def generate_books() -> list[DemoBook]:
     authors = {genre: _invent_authors(random, genre) for genre in GENRES}
     books: dict[str, DemoBook] = {}
     for genre in _pick_genres(random):
-        if len(books) == BOOK_COUNT:
+        if len(books) == GENERATED_COUNT:
             break
         title = _invent_title(random, genre)
         if title not in books:
             books[title] = _invent_book(random, genre, title, authors[genre])
-    return list(books.values())
+    return list(books.values()) + list(_list_volumes())
+
+
+def _list_volumes() -> Iterator[DemoBook]:
+    """Yield the volumes of series, which many readers read, the first ones more than the others."""
+    for series in SERIES:
+        for number, title in enumerate(series.titles, start=1):
+            yield DemoBook(
+                title=f"{title} ({series.name}, #{number})",
+                authors=(series.author,),
+                tags=series.tags,
+                year=series.since + 2 * number,
+                language="eng",
+                popularity=2400 // number,
+                rating="4.10",
+                pages=_invent_pages(title),
+            )
 
 
 def _pick_genres(random: Random) -> Iterator[Genre]:
@@ -93,6 +111,12 @@ def _invent_pages(title: str) -> int:
     return max(48, int(Random(f"{SEED} pages {title}").gauss(320, 110)))
 
 
+def _invent_isbn(title: str) -> str:
+    """Return a valid ISBN that no real book has: no country has got the numbers that begin with 979-9."""
+    number = f"9799{Random(f'{SEED} isbn {title}').randrange(10**8):08d}"
+    return number + ean.calc_check_digit(number)
+
+
 def _invent_tag_counts(demo: DemoBook) -> dict[str, int]:
     """Return the number of readers for each tag. The genre's own tags come first and have the most."""
     random = Random(demo.title)
@@ -139,6 +163,7 @@ def _add_books(new: list[DemoBook]) -> None:
 def _build_book(demo: DemoBook) -> Book:
     return Book(
         title=demo.title,
+        isbn=_invent_isbn(demo.title),
         year=demo.year,
         language=demo.language,
         popularity=demo.popularity,

@@ -148,6 +148,42 @@ GENRES: Final = (
     ),
 )
 
+
+class DemoSeries(NamedTuple):
+    """A series. titles: of the volumes, in their order."""
+
+    name: str
+    author: str
+    tags: tuple[str, ...]
+    titles: tuple[str, ...]
+    since: int  # year of the first volume
+
+
+SERIES: Final = (
+    DemoSeries(
+        "The Lamplighters of Vell",
+        "Mira Okonjo",
+        ("fantasy", "fiction", "magic"),
+        ("A Wick for the Winter", "The Oil Thieves", "Nine Quiet Streets", "The Last Lamp"),
+        2009,
+    ),
+    DemoSeries(
+        "Low Orbit",
+        "Tomas Varela",
+        ("science-fiction", "fiction", "space"),
+        ("Docking by Hand", "The Salvage Year", "Slow Air", "Everyone Aboard"),
+        2014,
+    ),
+    DemoSeries(
+        "Inspector Whitcombe",
+        "Imogen Fairweather",
+        ("mystery", "fiction", "detective"),
+        ("The Tenant Upstairs", "A Ledger in Red", "Three Wrong Keys", "The Vicar's Alibi"),
+        1998,
+    ),
+)
+VOLUME_COUNT: Final = 12  # of all series
+
 FIRST_NAMES: Final = (
     "Adaeze", "Ines", "Tomas", "Mira", "Oskar", "Leila", "Jun", "Freya", "Mateo", "Priya", "Hugo", "Noor",
     "Elif", "Callum", "Sofia", "Kwame", "Anneke", "Ravi", "Imogen", "Pavel", "Yara", "Dmitri", "Rosa", "Theo",

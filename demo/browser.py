@@ -82,7 +82,8 @@ class Browser:
 
     def post(self, path: str, fields: Mapping[str, object], *, accept: str = "text/html") -> Answer:
         """Submit a form of the last page, and return the answer. Raises Gone."""
-        return self._ask(path, urlencode({**fields, "csrfmiddlewaretoken": self._find_csrf_token()}).encode(), accept)
+        given = {**fields, "csrfmiddlewaretoken": self._find_csrf_token()}
+        return self._ask(path, urlencode(given, doseq=True).encode(), accept)
 
     def _find_csrf_token(self) -> str:
         # Pages without a form leave the token of an earlier page valid.
@@ -93,8 +94,10 @@ class Browser:
                 return cookie.value or ""
         return ""
 
-    def _ask(self, path: str, data: bytes | None, accept: str) -> Answer:
+    def _ask(self, path: str, data: bytes | None, accept: str, content_type: str = "") -> Answer:
         headers = {"Accept": accept, "User-Agent": USER_AGENT, "Referer": f"{self.origin}/"}
+        if content_type:
+            headers["Content-Type"] = content_type
         request = Request(urljoin(self.origin, path), data, headers)
         try:
             with self._opener.open(request, timeout=settings.DEMO_TIMEOUT_SECONDS) as response:

@@ -29,6 +29,7 @@ SEED: Final = "diptych shelves"
 HISTORY_DAYS: Final = 182
 GOAL_BOOKS: Final = 30
 MAX_BOOKS: Final = 90  # on shelves
+SPARE_BOOKS: Final = 12
 # The number of a login's books on each shelf, and of another reader's books.
 BOOKS_BY_SHELF: Final = {Shelf.READ: 14, Shelf.READING: 3, Shelf.WANT: 9, Shelf.ABANDONED: 2}
 BOOKS_OF_READER: Final = {Shelf.READ: 4, Shelf.WANT: 3}
@@ -64,9 +65,20 @@ def _invent_entries(name: str, user_id: int, books: list[int], today: date) -> I
     random = Random(f"{SEED} {name}")
     counts = BOOKS_BY_SHELF if name in ROLES_BY_LOGIN else BOOKS_OF_READER
     shelves = list(Counter(counts).elements())
-    picked = random.sample(books, min(len(books), len(shelves)))
+    # More than needed, because some of them give way to series.
+    picked = random.sample(books, min(len(books), len(shelves) + SPARE_BOOKS))
+    if name in ROLES_BY_LOGIN:
+        picked = _begin_series(picked)
     for shelf, book in zip(shelves, picked, strict=False):
         yield _invent_entry(random, user_id, book, shelf, today)
+
+
+def _begin_series(picked: list[int]) -> list[int]:
+    """Return the books with the first volumes of all series at their start, and without any other volume."""
+    volumes = Book.objects.filter(title__contains=", #").order_by("pk")
+    first = list(volumes.filter(title__endswith=", #1)").values_list("pk", flat=True)[: BOOKS_BY_SHELF[Shelf.READ]])
+    others = set(volumes.values_list("pk", flat=True))
+    return first + [pk for pk in picked if pk not in others]
 
 
 def _add_readings(user_ids: list[int], today: date) -> None:

@@ -1,6 +1,7 @@
 """A step of the build of ``mirror``: compile its messages. ``pyproject.toml`` names this file."""
 
 import sys
+from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
@@ -10,6 +11,6 @@ class CompileMessages(BuildHookInterface):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Write the ``.mo`` files, which are not committed."""
         sys.path.insert(0, self.root)
-        from tools.messages import compile_all
+        from tools.compile_messages import compile_catalogues
 
-        compile_all()
+        compile_catalogues(Path(self.root))

@@ -8,7 +8,6 @@ update: add new messages to the catalogues, and mark unused messages as obsolete
 """
 
 import ast
-import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,6 +17,8 @@ from typing import Final, NamedTuple
 
 import polib
 from jinja2 import Environment, nodes
+
+from tools.compile_messages import compile_catalogues
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 LANGUAGES: Final = ("zh_Hans",)
@@ -62,13 +63,7 @@ def _find_catalogue(places: list[tuple[str, str]]) -> str:
 
 def compile_all() -> None:
     """Write each ``.mo`` file that is missing or older than its ``.po`` file."""
-    for source in ROOT.glob("*/locale/*/LC_MESSAGES/*.po"):
-        target = source.with_suffix(".mo")
-        if not target.exists() or target.stat().st_mtime < source.stat().st_mtime:
-            # Processes that start together compile the same file.
-            unfinished = target.with_suffix(f".{os.getpid()}.tmp")
-            polib.pofile(str(source)).save_as_mofile(str(unfinished))
-            unfinished.replace(target)
+    compile_catalogues(ROOT)
 
 
 def _parse_message(name: str, arguments: list[ast.expr]) -> Message | None:

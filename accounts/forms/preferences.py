@@ -1,16 +1,28 @@
 """The form of a user's preferences."""
 
+from typing import Any
+
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from accounts.users.preferences import Preferences
-from accounts.users.time_zones import list_choices
+from accounts.users.time_zones import find_present_name, list_choices
+
+
+class ZoneField(forms.ChoiceField):
+    """A time zone. Browsers and older accounts also tell names that are out of use."""
+
+    def to_python(self, value: Any) -> str:
+        return find_present_name(super().to_python(value))
+
+    def prepare_value(self, value: Any) -> Any:
+        return find_present_name(value) if isinstance(value, str) else value
 
 
 class PreferencesForm(forms.Form):
     """The preferences of a user."""
 
-    time_zone = forms.ChoiceField(
+    time_zone = ZoneField(
         label=_("Time zone"),
         required=False,
         choices=list_choices,

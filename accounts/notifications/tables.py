@@ -137,17 +137,18 @@ def watch_preferences(kind: str) -> Watch:
 
 
 def build_group(facts: Sequence[Fact], ways: Mapping[int, str]) -> Group:
-    """Return the notification of these facts, which have one key."""
+    """Return the notification of these facts, which have one key. ways: how each reader is notified."""
     newest = max(facts, key=lambda fact: (fact.at, fact.target))
     recent = [fact for fact in facts if fact.at >= newest.at - GROUP_PERIOD]
-    # Each reader at the time of the reader's newest fact
+    # A reader counts once, at the time of their newest fact.
     times: dict[int, datetime] = {}
     for fact in recent:
         if fact.actor is not None:
             times[fact.actor] = max(fact.at, times.get(fact.actor, fact.at))
     actors = sorted(times, key=lambda actor: (times[actor], actor), reverse=True)
     named = " ".join(map(str, actors[:MAX_ACTORS]))
-    # Above the limit not all readers are known, and so the number must not change with each of them.
+    # Only the MAX_FACTS newest facts are read. Above that the number stays the same, so that not every further reader
+    # changes the row.
     count = min(len(actors), MAX_FACTS)
     return Group(newest.user, newest.target, count, named, newest.at, ways[newest.user])
 

@@ -33,6 +33,7 @@ def continue_login(request: HttpRequest, user: User, target: str) -> HttpRespons
 
 def log_in(request: HttpRequest, user: User, *, with_factor: bool = False) -> None:
     """Log the user in, and send an email if the device is new."""
+    # Before the login, because the cookie of a known device is valid for the user's present password and secret.
     is_known = bool(known.find_device_id(request, user.username))
     services.log_in(request, user, backend=BACKEND_PATH, with_factor=with_factor)
     if not is_known:

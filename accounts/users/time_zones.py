@@ -5,7 +5,10 @@ A stored page, which all visitors share, shows the zone of the site, and so does
 
 import zoneinfo
 from collections import defaultdict
+from collections.abc import Mapping
 from functools import lru_cache
+from importlib.resources import files
+from typing import Final
 
 from django.utils import timezone
 from django.utils.functional import Promise
@@ -13,22 +16,59 @@ from django.utils.translation import gettext_lazy as _
 
 Choices = list[tuple[str, "str | Promise"] | tuple[str, list[tuple[str, str]]]]
 
+UTC: Final = "UTC"
+TABLES: Final = "tzdata.zoneinfo"  # the package with the tables of the time zone database
+
 
 @lru_cache(maxsize=1)
 def list_zones() -> frozenset[str]:
-    """Return the names of the zones to choose from: those of places, such as "Europe/Berlin", and UTC."""
-    places = (name for name in zoneinfo.available_timezones() if "/" in name)
-    # Signs of the zones in "Etc" are reversed, and the others repeat places under names that are out of use.
-    return frozenset(name for name in places if not name.startswith(("Etc/", "SystemV/", "US/"))) | {"UTC"}
+    """Return the names of the zones to choose from: that of each place in the database's own list, and UTC.
+
+    ``zoneinfo`` also knows names out of use, such as Asia/Calcutta, and does not tell which.
+    """
+    names = {UTC}
+    for line in _read_lines("zone.tab"):
+        # Country, coordinates, name, and a comment.
+        if not line.startswith("#"):
+            names.add(line.split("\t")[2].strip())
+    return frozenset(names & zoneinfo.available_timezones())
+
+
+@lru_cache(maxsize=1)
+def _read_links() -> Mapping[str, str]:
+    """Return the zones that other names stand for."""
+    links = {"Etc/UTC": UTC}
+    for line in _read_lines("tzdata.zi"):
+        if line.startswith("L "):
+            _mark, zone, name = line.split()
+            links[name] = zone
+    return links
+
+
+def _read_lines(name: str) -> list[str]:
+    return files(TABLES).joinpath(name).read_text(encoding="utf-8").splitlines()
+
+
+def find_present_name(name: str) -> str:
+    """Return the zone of ``list_zones`` that a name out of use stands for, and any other name unchanged.
+
+    >>> find_present_name("Asia/Calcutta"), find_present_name("Europe/Oslo")
+    ('Asia/Kolkata', 'Europe/Oslo')
+    """
+    found = name
+    # A link may lead to another one. None leads to itself.
+    while found not in list_zones() and found in _read_links():
+        found = _read_links()[found]
+    return found if found in list_zones() else name
 
 
 def list_choices() -> Choices:
     """Return the zones for a form, grouped by continent, the zone of the site first."""
     groups: dict[str, list[tuple[str, str]]] = defaultdict(list)
-    for name in sorted(list_zones() - {"UTC"}):
+    for name in sorted(list_zones() - {UTC}):
         continent, _slash, place = name.partition("/")
         groups[continent].append((name, place.replace("_", " ")))
-    return [("", _("the time zone of this site")), ("UTC", "UTC"), *groups.items()]
+    return [("", _("the time zone of this site")), (UTC, UTC), *groups.items()]
 
 
 def activate_zone(name: str) -> None:

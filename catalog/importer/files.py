@@ -1,12 +1,13 @@
 """Stream CSV files. Bad rows are counted and skipped, and bad files are refused."""
 
 import codecs
-import csv
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
+
+from common.csv_lines import CsvReader, CsvRow, UnreadableRow
 
 T = TypeVar("T")
 UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -45,7 +46,6 @@ class Table:
     def __init__(self, folder: Path, name: str, columns: Sequence[str], optional: Sequence[str] = ()) -> None:
         self.path, self.name, self.columns = folder / name, name, tuple(columns)
         self.optional = optional
-        self.current = ""
         with self._open() as file:
             self._read_header(self._make_reader(file, DataProblems()))
 
@@ -65,16 +65,12 @@ class Table:
         with self._open() as file:
             reader = self._make_reader(file, dirt)
             indices, width = self._read_header(reader)
-            while True:
-                line = reader.line_num + 1
-                row = self._next(reader, line, dirt)
-                if row is None:
-                    return
-                if len(row) == width:
-                    yield line, [row[i].strip() for i in indices]
+            while row := self._next(reader, dirt):
+                if len(row.cells) == width:
+                    yield row.line, [row.cells[i].strip() for i in indices]
                 # Empty lines are no rows, and do not count as bad ones.
-                elif row:
-                    dirt.note("rows with too few or too many columns", self.name, line)
+                elif row.cells:
+                    dirt.note("rows with too few or too many columns", self.name, row.line)
 
     def _open(self) -> TextIO:
         try:
@@ -86,8 +82,8 @@ class Table:
         except OSError as error:
             raise BadFile(f"{self.path}: {error.strerror or error}") from None
 
-    def _make_reader(self, file: TextIO, dirt: DataProblems) -> Any:
-        return csv.reader(self._lines(file, dirt), strict=True)
+    def _make_reader(self, file: TextIO, dirt: DataProblems) -> CsvReader:
+        return CsvReader(self._lines(file, dirt))
 
     def _lines(self, file: TextIO, dirt: DataProblems) -> Iterator[str]:
         for number, text in enumerate(file, 1):
@@ -97,7 +93,6 @@ class Table:
             if "\0" in line:
                 dirt.note("NUL bytes", self.name, number)
                 line = line.replace("\0", "")
-            self.current = line
             yield line
 
     def _decode_line(self, line: str, number: int, dirt: DataProblems) -> str:
@@ -108,22 +103,20 @@ class Table:
             return line.encode("utf-8", "surrogateescape").decode("cp1252", "replace")
         return line
 
-    def _next(self, reader: Any, line: int, dirt: DataProblems) -> list[str] | None:
+    def _next(self, reader: CsvReader, dirt: DataProblems) -> CsvRow | None:
         try:
-            row: list[str] | None = next(reader, None)
-        except csv.Error as error:
-            if "expected after" not in str(error):
-                text = f"{self.path}, line {line}: a quoted cell that begins here never ends ({error})"
-                raise BadFile(text) from None
-            dirt.note("quotes in the wrong place", self.name, line)
-            # ``strict`` is needed to notice a cell that never ends, so this line alone is read without it.
-            return next(csv.reader([self.current]))
+            row = next(reader, None)
+        except UnreadableRow as error:
+            text = f"{self.path}, line {error.line}: a quoted cell that begins here never ends ({error})"
+            raise BadFile(text) from None
+        if row is not None and row.is_repaired:
+            dirt.note("quotes in the wrong place", self.name, row.line)
         return row
 
-    def _read_header(self, reader: Any) -> tuple[list[int], int]:
+    def _read_header(self, reader: CsvReader) -> tuple[list[int], int]:
         """Return the indices of the columns, and the number of cells in a row."""
-        cells = self._next(reader, 1, DataProblems()) or []
-        header = [cell.strip() for cell in cells]
+        row = self._next(reader, DataProblems())
+        header = [cell.strip() for cell in row.cells] if row else []
         if not any(header):
             raise BadFile(f"{self.path}, line 1: there is no header")
         present = [column for column in self.optional if column in header and column not in self.columns]

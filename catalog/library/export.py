@@ -1,19 +1,15 @@
 """A reader's library as a table with the columns of Goodreads, and as JSON."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from datetime import date
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import orjson
 
-from catalog.library.reviews import find_reviews
-from catalog.lists.models import ListedBook
-from catalog.models import Book
-from catalog.shelves.models import EarlierReading, Precision, Shelf, ShelfEntry
-from catalog.shelves.records import count_stars
+from catalog.library.export_rows import Row, read_books, read_lists, read_shelves
+from catalog.shelves.models import Shelf
 from common.csv_lines import write_lines
-from common.database import split_slices
 
+JSON_VERSION: Final = 1
 COLUMNS: Final = (
     "Book Id", "Title", "Author", "Author l-f", "Additional Authors", "ISBN", "ISBN13", "My Rating", "Average Rating",
     "Publisher", "Binding", "Number of Pages", "Year Published", "Original Publication Year", "Date Read",
@@ -21,24 +17,47 @@ COLUMNS: Final = (
     "Private Notes", "Read Count", "Owned Copies",
 )  # fmt: skip
 SHELF_NAMES: Final = {Shelf.WANT: "to-read", Shelf.READING: "currently-reading"}
-ROWS_IN_MEMORY: Final = 500
-
-Row = dict[str, Any]
 
 
 def write_csv(user_id: int) -> Iterator[str]:
     """Yield the lines of a CSV file with the columns of Goodreads, which other services import."""
-    return write_lines(COLUMNS, (_build_line(row) for row in _read_books(user_id)))
+    return write_lines(COLUMNS, (_build_line(row) for row in read_books(user_id)))
 
 
 def write_json(user_id: int) -> Iterator[bytes]:
-    """Yield a JSON list with a line for each book."""
+    """Yield a JSON object: ``{"version": 1, "shelves": [...], "lists": [...], "books": [...]}``. Dates: ISO 8601.
+
+    shelves: ``name`` and ``privacy`` ("public", "followers" or "me").
+
+    lists, oldest first: ``name``, ``description``, ``privacy``, ``order`` ("hand": the reader's own, or "added": the
+    last added book first), ``created_at``, and ``books`` in the reader's own order, each with its ``id`` in "books" and
+    ``added_on``.
+
+    books: those on shelves and lists. ``id``: of the book on this site. ``title``, ``authors`` (names), ``isbn``
+    (thirteen digits or ""), ``year``. ``shelf``: "want-to-read", "reading", "read", "did-not-finish", or "" for a book
+    that is only on lists. ``rating``: in stars, such as 3.5, or null. ``shelved_on``: date or null. ``pages``: of the
+    reader's own edition, or null. ``lists``: their names. ``review``: Markdown or "". ``readings``: the present or
+    latest one first. ``state``: "reading", "finished", "abandoned", or null for one that was broken off. ``started_on``
+    and ``finished_on``: date, year ("2019", only the end) or null. ``progress``: the first one first, each with
+    ``noted_on``, ``page`` or ``percent``, and ``note``.
+    """
+    yield b'{"version": %d,\n"shelves": ' % JSON_VERSION
+    yield orjson.dumps(read_shelves(user_id))
+    yield b',\n"lists": '
+    yield from _write_array(read_lists(user_id))
+    yield b',\n"books": '
+    yield from _write_array(read_books(user_id))
+    yield b"}\n"
+
+
+def _write_array(rows: Iterable[Row]) -> Iterator[bytes]:
+    """Yield a JSON array with a line for each row."""
     start = b"[\n"
-    for row in _read_books(user_id):
-        del row["goodreads_id"]
+    for row in rows:
+        row.pop("goodreads_id", None)
         yield start + orjson.dumps(row)
         start = b",\n"
-    yield b"[]\n" if start == b"[\n" else b"\n]\n"
+    yield b"[]" if start == b"[\n" else b"\n]"
 
 
 def _build_line(row: Row) -> list[object]:
@@ -53,6 +72,7 @@ def _build_line(row: Row) -> list[object]:
         "ISBN13": row["isbn"],
         # A service reads whole stars; the exact rating is in the JSON file.
         "My Rating": int((row["rating"] or 0) + 0.5),
+        "Number of Pages": row["pages"] or "",
         "Original Publication Year": "" if row["year"] is None else row["year"],
         "Date Read": _find_date_read(row["readings"]).replace("-", "/"),
         "Date Added": (row["shelved_on"] or "").replace("-", "/"),
@@ -65,86 +85,17 @@ def _build_line(row: Row) -> list[object]:
     return list(map(values.get, COLUMNS, [""] * len(COLUMNS)))
 
 
-def _find_date_read(readings: list[dict[str, str | None]]) -> str:
+def _find_date_read(readings: list[dict[str, Any]]) -> str:
     """Return the last date on which the book was finished, or a year; "" if there is neither."""
     for one in readings:
         if one["finished_on"]:
-            return one["finished_on"]
+            return str(one["finished_on"])
     return ""
 
 
 def _count_readings(row: Row) -> int:
-    count = 0
-    for one in row["readings"]:
-        count += one["finished_on"] is not None
-    return count or int(row["shelf"] == Shelf.READ)
-
-
-def _read_books(user_id: int) -> Iterator[Row]:
-    """Yield the books on a reader's shelves and lists, by book, with a few statements for each slice."""
-    shelved = ShelfEntry.objects.filter(user_id=user_id).values_list("book_id", flat=True)
-    listed = ListedBook.objects.filter(reading_list__user_id=user_id).values_list("book_id", flat=True)
-    ids = shelved.union(listed).order_by("book_id")
-    # No transaction holds the rows: a long download sees changes of other tabs.
-    for some in split_slices(ids.iterator(chunk_size=ROWS_IN_MEMORY)):
-        yield from _Slice(user_id, some).build_rows()
-
-
-class _Slice:
-    """What a reader has of some books."""
-
-    def __init__(self, user_id: int, ids: list[int]) -> None:
-        self.ids = ids
-        self.entries = _group(ShelfEntry.objects.filter(user_id=user_id, book_id__in=ids))
-        earlier = EarlierReading.objects.filter(user_id=user_id, book_id__in=ids)
-        self.earlier = _group(earlier.order_by("-finished_on", "-pk"))
-        listed = ListedBook.objects.filter(reading_list__user_id=user_id, book_id__in=ids)
-        self.listed = _group(listed.select_related("reading_list").order_by("reading_list__name"))
-        self.reviews = find_reviews(user_id, ids)
-
-    def build_rows(self) -> Iterator[Row]:
-        """Yield a row for each book."""
-        for book in Book.objects.filter(pk__in=self.ids).prefetch_related("authors").order_by("pk"):
-            yield self._build_row(book)
-
-    def _build_row(self, book: Book) -> Row:
-        row: Row = {
-            "id": book.pk,
-            "goodreads_id": book.goodreads_id,
-            "title": book.title,
-            "authors": [author.name for author in book.authors.all()],
-            "isbn": book.isbn,
-            "year": book.year,
-            "shelf": "",
-            "rating": None,
-            "shelved_on": None,
-            "readings": [],
-            "lists": [one.reading_list.name for one in self.listed.get(book.pk, ())],
-            "review": self.reviews.get(book.pk, ""),
-        }
-        for entry in self.entries.get(book.pk, ()):
-            row["shelf"], row["rating"] = entry.shelf, count_stars(entry.stars)
-            row["shelved_on"] = entry.shelved_on.isoformat()
-            if entry.started_on or entry.finished_on:
-                row["readings"].append(_describe_reading(entry))
-        row["readings"] += map(_describe_reading, self.earlier.get(book.pk, ()))
-        return row
-
-
-def _group(rows: Iterable[Any]) -> Mapping[int, list[Any]]:
-    found: dict[int, list[Any]] = {}
-    for row in rows:
-        found.setdefault(row.book_id, []).append(row)
-    return found
-
-
-def _describe_reading(one: ShelfEntry | EarlierReading) -> dict[str, str | None]:
-    """Return the dates of a reading, a year as "2019"."""
-    finished = _write_day(one.finished_on)
-    if finished and one.finished_precision == Precision.YEAR:
-        finished = finished[:4]
-    return {"started_on": _write_day(one.started_on), "finished_on": finished}
-
-
-def _write_day(day: date | None) -> str | None:
-    return day.isoformat() if day else None
+    """Return the number of readings as Goodreads counts them: earlier ones, and that of the shelf."""
+    count = int(row["shelf"] not in ("", Shelf.WANT))
+    for one in row["readings"][count:]:
+        count += one["state"] == "finished"
+    return count

@@ -2,22 +2,25 @@
 
 from typing import Final, NamedTuple
 
-from django.db.models import Count
+from django.db.models import Count, Q
 
 from catalog.books.records import BookRecord
+from catalog.library.changes import Chunk, RowSummary, preview_chunk, summarize_row
 from catalog.library.formats import ImportedBook
 from catalog.library.models import ImportRow, LibraryImport, Step
 from catalog.library.services import read_rows
 from catalog.mirrors import BookMirror
+from catalog.shelves.forms import get_today
 
 PAGE_SIZE: Final = 20  # rows
 
 
 class Progress(NamedTuple):
-    """An import, and the number of its rows by step."""
+    """An import, and the number of its rows by step. unchanged: applied rows that brought nothing new."""
 
     load: LibraryImport
     counts: dict[str, int]
+    unchanged: int
 
     @property
     def done(self) -> int:
@@ -30,12 +33,21 @@ class Progress(NamedTuple):
         """The number of rows that an import would apply."""
         return self.counts[Step.FOUND] + self.counts[Step.UNDONE]
 
+    @property
+    def imported(self) -> int:
+        """The number of rows that changed something."""
+        return self.counts[Step.APPLIED] - self.unchanged
+
 
 class ShownRow(NamedTuple):
-    """A row, what it tells, its book, and the candidates among which the reader chooses."""
+    """A row, what it tells, what it changes, its book, and the candidates among which the reader chooses.
+
+    summary: None for a row whose book is not known.
+    """
 
     row: ImportRow
     told: ImportedBook
+    summary: RowSummary | None
     book: BookRecord | None
     candidates: list[BookRecord]
 
@@ -57,18 +69,30 @@ def get_progress(user_id: int, pk: int) -> Progress | None:
     load = LibraryImport.objects.filter(user_id=user_id, pk=pk).first()
     if load is None:
         return None
-    found = dict(load.rows.values_list("step").annotate(Count("pk")).order_by())
-    return Progress(load, {step.value: found.get(step.value, 0) for step in Step})
+    counts = dict.fromkeys((step.value for step in Step), 0)
+    unchanged = 0
+    empty = Count("pk", filter=Q(step=Step.APPLIED, changes={}))
+    rows = load.rows.values_list("step").annotate(number=Count("pk"), same=empty).order_by()
+    for step, number, same in rows:
+        counts[step] = number
+        unchanged += same
+    return Progress(load, counts, unchanged)
 
 
 def find_rows(load: LibraryImport, step: str, after: int = 0) -> RowPage:
-    """Return the rows of a step after the one with the number ``after`` (1 query and 1 round trip)."""
+    """Return the rows of a step after the one with the number ``after`` (1 query and 1 round trip; 5 more
+    queries for rows that an import would apply, to show what they would change).
+    """
     found = list(load.rows.filter(step=step, number__gt=after).order_by("number")[: PAGE_SIZE + 1])
     rows = found[:PAGE_SIZE]
     ids = {pk for row in rows for pk in [row.book_id, *row.candidates] if pk}
     books = BookMirror.get_many(sorted(ids))
+    chunk = Chunk(rows, read_rows(load, rows))
+    if step in (Step.FOUND, Step.UNDONE):
+        preview_chunk(load.user_id, chunk, get_today())
     shown = []
-    for row, told in zip(rows, read_rows(load, rows), strict=True):
+    for row, told in chunk.pairs():
         candidates = [books[pk] for pk in row.candidates if pk in books]
-        shown.append(ShownRow(row, told, books.get(row.book_id), candidates))
+        summary = summarize_row(row) if row.book_id else None
+        shown.append(ShownRow(row, told, summary, books.get(row.book_id), candidates))
     return RowPage(shown, rows[-1].number if len(found) > PAGE_SIZE else None)

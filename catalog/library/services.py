@@ -7,6 +7,7 @@ from typing import Final
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from catalog.library.changes import Chunk, apply_chunk, delete_empty_lists, undo_chunk
 from catalog.library.formats import SERVICES, ImportedBook, Table, read_row
@@ -23,12 +24,26 @@ MAX_KEPT: Final = 5  # imports of a reader
 TASK: Final = "library.tasks.run"
 
 
-class ImportIsOpen(Exception):
+class ImportRefused(Exception):
+    """The import cannot begin. The text tells the reader what to do."""
+
+
+class ImportIsOpen(ImportRefused):
     """The reader has an import that is not finished."""
 
+    def __str__(self) -> str:
+        return _("Another import is not finished. Finish it or forget its file first.")
 
-class TooManyImports(Exception):
+
+class TooManyImports(ImportRefused):
     """The reader has as many imports as are kept."""
+
+    def __str__(self) -> str:
+        text = _(
+            "Your last %(n)s imports are kept, so that you can undo them. Forget the file of one that you need not"
+            " undo; then you can import the next one at once."
+        )
+        return text % {"n": MAX_KEPT}
 
 
 def start_import(user_id: int, file_name: str, table: Table) -> LibraryImport:

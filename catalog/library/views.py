@@ -10,11 +10,11 @@ from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
-from accounts.ratelimit import count_at_rates
+from accounts.ratelimit import count_at_rates, give_back_at_rates
 from accounts.views import render_too_often
 from catalog.library import services
 from catalog.library.export import write_csv, write_json
-from catalog.library.formats import SERVICES, FileRefused, read_table
+from catalog.library.formats import SERVICES, FileRefused, Table, read_table
 from catalog.library.models import Step
 from catalog.library.selectors import Progress, find_imports, find_rows, get_progress
 from common.csv_lines import write_lines
@@ -49,7 +49,8 @@ def overview(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         return _render_overview(request)
     user_id = get_user_id(request)
-    if seconds := count_at_rates("import", user_id, settings.IMPORT_RATES):
+    # Reading a file costs time, also if it is refused then.
+    if seconds := count_at_rates("upload", user_id, settings.UPLOAD_RATES):
         return render_too_often(request, seconds, make_path("library:overview"))
     file = request.FILES.get("file")
     if file is None or not file.size:
@@ -58,13 +59,21 @@ def overview(request: HttpRequest) -> HttpResponse:
     if file.size > MAX_FILE_BYTES:
         return _render_overview(request, _("The file is larger than 20 MB."))
     try:
-        made = services.start_import(user_id, str(file.name), read_table(file.read()))
+        table = read_table(file.read())
     except FileRefused as error:
         return _render_overview(request, str(error))
-    except services.ImportIsOpen:
-        return _render_overview(request, _("Another import is not finished. Finish it or forget its file first."))
-    except services.TooManyImports:
-        return _render_overview(request, _("You have too many imports. Forget the file of one that you need not undo."))
+    return _start_import(request, user_id, str(file.name), table)
+
+
+def _start_import(request: HttpRequest, user_id: int, file_name: str, table: Table) -> HttpResponse:
+    # Only an import that begins counts. An undo or the end of another one gives nothing back.
+    if seconds := count_at_rates("import", user_id, settings.IMPORT_RATES):
+        return render_too_often(request, seconds, make_path("library:overview"))
+    try:
+        made = services.start_import(user_id, file_name, table)
+    except services.ImportRefused as error:
+        give_back_at_rates("import", user_id, settings.IMPORT_RATES)
+        return _render_overview(request, str(error))
     return json_response({"id": made.pk}, 201) if wants_json(request) else redirect_to_view("library:import", made.pk)
 
 

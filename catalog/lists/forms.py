@@ -48,3 +48,9 @@ class ListedBookForm(forms.Form):
     action = forms.ChoiceField(choices=[(name, name) for name in ACTIONS])
     book = forms.IntegerField(min_value=1, max_value=2**63 - 1)
     place = forms.IntegerField(min_value=1, max_value=MAX_BOOKS, required=False)
+
+
+class UndoForm(forms.Form):
+    """The book whose menu htmx replaces after an undo."""
+
+    book = forms.IntegerField(min_value=1, max_value=2**63 - 1)

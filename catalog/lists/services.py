@@ -58,7 +58,7 @@ def create_list(user_id: int, draft: ListDraft) -> ReadingList:
 def change_list(user_id: int, list_id: int, draft: ListDraft) -> None:
     """Change the fields of a list. Raises ListNotFound."""
     with transaction.atomic():
-        found = _lock_list(user_id, list_id)
+        found = lock_list(user_id, list_id)
         draft = draft._replace(privacy=limit_privacy(user_id, draft.privacy))
         for field, value in draft._asdict().items():
             setattr(found, field, value)
@@ -82,7 +82,7 @@ def add_book(user_id: int, list_id: int, book_id: int, today: date) -> ListedBoo
     """Put a book at the end of a list. Raises ListNotFound, BookNotFound and TooMany."""
     try:
         with transaction.atomic():
-            _lock_list(user_id, list_id)
+            lock_list(user_id, list_id)
             rows = _select_books(list_id)
             found = rows.filter(book_id=book_id).first()
             if found is not None:
@@ -104,7 +104,7 @@ def add_book(user_id: int, list_id: int, book_id: int, today: date) -> ListedBoo
 def remove_book(user_id: int, list_id: int, book_id: int) -> bool:
     """Take a book from a list. Return False if it was not on it. Raises ListNotFound."""
     with transaction.atomic():
-        _lock_list(user_id, list_id)
+        lock_list(user_id, list_id)
         return bool(_select_books(list_id).filter(book_id=book_id).delete()[0])
 
 
@@ -115,7 +115,7 @@ def move_book(user_id: int, list_id: int, book_id: int, place: int) -> None:
     Raises ListNotFound, and BookNotFound for a book that is not on the list.
     """
     with transaction.atomic():
-        _lock_list(user_id, list_id)
+        lock_list(user_id, list_id)
         moved = _select_books(list_id).filter(book_id=book_id).first()
         if moved is None:
             raise BookNotFound
@@ -136,7 +136,7 @@ def find_place(list_id: int, book_id: int) -> int | None:
     return None if found is None else _select_books(list_id).filter(position__lte=found.position).count()
 
 
-def _lock_list(user_id: int, list_id: int) -> ReadingList:
+def lock_list(user_id: int, list_id: int) -> ReadingList:
     """Return a reader's list under its lock, which orders all changes of the list. Raises ListNotFound."""
     found = ReadingList.objects.select_for_update().filter(pk=list_id, user_id=user_id).first()
     if found is None:

@@ -11,4 +11,5 @@ urlpatterns = [
     path("<int:pk>/change/", views.change, name="change"),
     path("<int:pk>/delete/", views.delete, name="delete"),
     path("<int:pk>/books/", views.change_book, name="books"),
+    path("<int:pk>/undo/", views.undo_removal, name="undo"),
 ]

@@ -1,12 +1,14 @@
 """Pages of the reader's own lists, in HTML and JSON, and the forms that change them."""
 
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 from django.conf import settings
 from django.contrib import messages
 from django.forms import Form
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.template.loader import render_to_string
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
@@ -14,13 +16,15 @@ from django.views.decorators.http import require_http_methods
 from accounts.ratelimit import count_at_rates
 from accounts.views import render_too_often
 from catalog.lists import services
-from catalog.lists.forms import ListedBookForm, ListForm
+from catalog.lists.forms import ListedBookForm, ListForm, UndoForm
 from catalog.lists.models import Order
 from catalog.lists.selectors import CountedList, find_lists, find_lists_with, get_list
+from catalog.lists.undo import restore_snapshot, snapshot_book, snapshot_list
 from catalog.selectors import get_book
 from catalog.shelves.forms import get_today
 from catalog.shelves.models import Privacy
 from catalog.shelves.services import BookNotFound
+from catalog.shelves.snapshots import NotUndoable
 from common.paths import make_path
 from common.web import (
     get_next_address,
@@ -34,6 +38,16 @@ from common.web import (
 )
 from mirror import Record
 from mirror.read import read_from_sql
+
+
+class MenuChange(NamedTuple):
+    """What the menu of a book's lists tells about a change. takes_focus: the control of the change is gone."""
+
+    text: str = ""
+    takes_focus: bool = False
+
+
+NO_CHANGE: Final = MenuChange()
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -60,7 +74,8 @@ def own_lists(request: HttpRequest) -> HttpResponse:
     if wants_json(request):
         return json_response({"id": made.pk}, 201)
     if is_partial(request) and book.is_valid():
-        return _answer_menu(request, user_id, book.cleaned_data["book"])
+        text = _("Now on the list “%(name)s”.") % {"name": made.name}
+        return _answer_menu(request, user_id, book.cleaned_data["book"], MenuChange(text, takes_focus=True))
     return redirect_to(get_next_address(request, make_path("social:list", made.pk)))
 
 
@@ -98,9 +113,14 @@ def delete(request: HttpRequest, pk: int) -> HttpResponse:
     found = _get_own(request, pk)
     if request.method != "POST":
         return render(request, "catalog/lists/delete.html", {"list": found})
+    # Taken before the change, and given to the page, not stored.
+    snapshot = snapshot_list(get_user_id(request), pk)
     services.delete_list(get_user_id(request), pk)
-    messages.success(request, _("The list “%(name)s” is deleted.") % {"name": found["name"]})
-    return json_response({"id": None}) if wants_json(request) else redirect_to(make_path("lists:own"))
+    if wants_json(request):
+        return json_response({"id": None, "undo": snapshot or None})
+    text = _("The list “%(name)s” is deleted.") % {"name": found["name"]}
+    messages.success(request, _render_undo(request, pk, text, snapshot))
+    return redirect_to(make_path("lists:own"))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -115,18 +135,53 @@ def change_book(request: HttpRequest, pk: int) -> HttpResponse:
     form, user_id = ListedBookForm(request.POST), get_user_id(request)
     if not form.is_valid():
         return _refuse(request, form)
+    book, is_removal = form.cleaned_data["book"], form.cleaned_data["action"] == "remove"
+    snapshot = snapshot_book(user_id, pk, book) if is_removal else ""
     try:
         _apply_change(user_id, pk, form.cleaned_data)
     except (services.ListNotFound, BookNotFound) as error:
         raise Http404 from error
     except services.TooMany as error:
         return _refuse(request, form, _describe_limit(error))
-    book = form.cleaned_data["book"]
     if wants_json(request):
-        return json_response({"list": pk, "book": book, "place": services.find_place(pk, book)})
+        answer = {"list": pk, "book": book, "place": services.find_place(pk, book)}
+        return json_response({**answer, "undo": snapshot} if snapshot else answer)
+    undo = _render_undo(request, pk, _("Removed from the list."), snapshot, book) if snapshot else ""
     if is_partial(request):
-        return _answer_menu(request, user_id, book)
+        return _answer_menu(request, user_id, book, MenuChange(undo))
+    if undo:
+        messages.success(request, undo)
     return redirect_to(get_next_address(request, f"{address}#book-{book}"))
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@personal_page
+def undo_removal(request: HttpRequest, pk: int) -> HttpResponse:
+    """Restore a deleted list, or a book that was removed from it: ``snapshot``. GET redirects to the list.
+
+    htmx gets the menu of the lists with ``book``.
+    """
+    address = make_path("social:list", pk)
+    if request.method != "POST":
+        return redirect_to(address)
+    if refusal := _check_rate(request):
+        return refusal
+    form = UndoForm(request.POST)
+    try:
+        restore_snapshot(get_user_id(request), pk, request.POST.get("snapshot", ""))
+    except services.ListNotFound as error:
+        raise Http404 from error
+    except services.TooMany as error:
+        return _refuse(request, form, _describe_limit(error))
+    except NotUndoable as error:
+        return _refuse(request, form, str(error))
+    if wants_json(request):
+        return json_response({"id": pk})
+    if is_partial(request) and form.is_valid():
+        change = MenuChange(_("Undone."), takes_focus=True)
+        return _answer_menu(request, get_user_id(request), form.cleaned_data["book"], change)
+    messages.success(request, _("Undone."))
+    return redirect_to(address)
 
 
 def _apply_change(user_id: int, list_id: int, given: dict[str, Any]) -> None:
@@ -152,14 +207,28 @@ def _get_own(request: HttpRequest, pk: int) -> Record:
     return found
 
 
-def _answer_menu(request: HttpRequest, user_id: int, book_id: int) -> HttpResponse:
+def _render_undo(request: HttpRequest, list_id: int, text: str, snapshot: str, book_id: int = 0) -> SafeString:
+    """Return the text about a removal, with a form that undoes it. book_id: of the menu that htmx replaces."""
+    context = {"address": make_path("lists:undo", list_id), "text": text, "snapshot": snapshot, "book_id": book_id}
+    # The page that a redirect leads to has no menu.
+    target = "closest .list-menu" if is_partial(request) else ""
+    return render_to_string("catalog/shelves/_undo.html", {**context, "target": target}, request)
+
+
+def _answer_menu(request: HttpRequest, user_id: int, book_id: int, change: MenuChange = NO_CHANGE) -> HttpResponse:
     """Return the menu of a book's lists after a change, from SQL, because Redis may be behind."""
     with read_from_sql():
-        return _render_menu(request, user_id, book_id, "catalog/lists/_menu.html")
+        return _render_menu(request, user_id, book_id, "catalog/lists/_menu.html", change=change)
 
 
 def _render_menu(
-    request: HttpRequest, user_id: int, book_id: int, template: str, *, is_opened: bool = False
+    request: HttpRequest,
+    user_id: int,
+    book_id: int,
+    template: str,
+    *,
+    is_opened: bool = False,
+    change: MenuChange = NO_CHANGE,
 ) -> HttpResponse:
     book = get_book(book_id)
     if book is None:
@@ -167,7 +236,8 @@ def _render_menu(
     lists, chosen = find_lists(user_id, set(Privacy)), find_lists_with(user_id, book_id)
     if wants_json(request):
         return json_response({"results": [{**one.json, "has_book": one.fields["id"] in chosen} for one in lists]})
-    return render(request, template, {"book": book, "lists": lists, "chosen": chosen, "is_opened": is_opened})
+    context = {"book": book, "lists": lists, "chosen": chosen, "is_opened": is_opened, "change": change}
+    return render(request, template, context)
 
 
 def _render_lists(request: HttpRequest, lists: list[CountedList], form: ListForm, status: int = 200) -> HttpResponse:

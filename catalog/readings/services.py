@@ -4,10 +4,13 @@ from datetime import date
 from typing import Final, NamedTuple
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
+from catalog.models import Book
 from catalog.shelves.models import EarlierReading, ReadingProgress, Shelf, ShelfEntry
-from catalog.shelves.services import ReadingDates, lock_entry
+from catalog.shelves.services import GivenDates, ReadingDates, change_dates, lock_entry
 from common.database import repeat_after_conflict
+from common.refusals import Refused
 
 MAX_READINGS: Final = 100  # of a book by a reader
 MAX_NOTES: Final = 1000  # of progress in a book by a reader
@@ -15,6 +18,18 @@ MAX_NOTES: Final = 1000  # of progress in a book by a reader
 
 class NotPossible(Exception):
     """The book is not on the shelf that the change needs, or it has too many readings or notes."""
+
+
+class PageBeyondEnd(Refused):
+    """The page is none of the book, which has ``pages`` pages."""
+
+    def __init__(self, pages: int) -> None:
+        super().__init__(pages)
+        self.pages = pages
+
+    def __str__(self) -> str:
+        text = _("This book has %(pages)s pages. If your edition has more, change “Pages of my edition” first.")
+        return text % {"pages": self.pages}
 
 
 class Position(NamedTuple):
@@ -40,12 +55,12 @@ def add_reading(user_id: int, book_id: int, dates: ReadingDates, *, is_finished:
 
 
 @repeat_after_conflict
-def change_reading(user_id: int, reading_id: int, dates: ReadingDates, *, is_finished: bool) -> bool:
-    """Change an earlier reading. Return False if the reader has none with this id."""
+def change_reading(user_id: int, reading_id: int, given: GivenDates, *, is_finished: bool) -> bool:
+    """Change an earlier reading. Return False if the reader has none with this id. Raises DatesOutOfOrder."""
     with transaction.atomic():
         reading = EarlierReading.objects.filter(user_id=user_id, pk=reading_id).select_for_update().first()
         if reading is not None:
-            reading.started_on, reading.finished_on, reading.finished_precision = dates
+            change_dates(reading, given)
             reading.is_finished = is_finished
             reading.save()
     return reading is not None
@@ -58,18 +73,28 @@ def delete_reading(user_id: int, reading_id: int) -> bool:
 
 @repeat_after_conflict
 def note_progress(user_id: int, book_id: int, position: Position, note: str, today: date) -> ReadingProgress:
-    """Note how far a reader has come in a book on the shelf "reading". Raises NotPossible."""
+    """Note how far a reader has come in a book on the shelf "reading". Raises NotPossible and PageBeyondEnd."""
     with transaction.atomic():
         # Under the lock of the entry, so that a move to another shelf does not leave the note behind.
         entry = lock_entry(user_id, book_id)
         if entry is None or entry.shelf != Shelf.READING:
             raise NotPossible
+        _check_page(entry, position.page)
         rows = ReadingProgress.objects.filter(user_id=user_id, book_id=book_id)
         if rows.count() >= MAX_NOTES:
             raise NotPossible
         return ReadingProgress.objects.create(
             user_id=user_id, book_id=book_id, noted_on=today, note=note, **position._asdict()
         )
+
+
+def _check_page(entry: ShelfEntry, page: int | None) -> None:
+    if page is None:
+        return
+    # A book without a known number of pages ends nowhere.
+    pages = entry.pages or Book.objects.filter(pk=entry.book_id).values_list("pages", flat=True).first()
+    if pages and page > pages:
+        raise PageBeyondEnd(pages)
 
 
 def delete_progress(user_id: int, progress_id: int) -> bool:

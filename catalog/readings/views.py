@@ -15,8 +15,10 @@ from catalog.selectors import get_book
 from catalog.shelves.forms import ReadingForm, get_last_date
 from catalog.shelves.models import Privacy, Shelf
 from catalog.shelves.selectors import find_entry, get_shelf_summary
+from catalog.shelves.services import ReadingDates
 from catalog.shelves.views import check_rate_limit, get_first_error, render_refusal
 from catalog.shelves.widgets import show_entry
+from common.refusals import Refused
 from common.web import get_user_id, json_response, personal_page, redirect_to, wants_json
 
 
@@ -70,6 +72,8 @@ def _change(request: HttpRequest, book_id: int, address: str) -> HttpResponse:
         is_found = _apply_change(get_user_id(request), book_id, form.cleaned_data)
     except services.NotPossible:
         return render_refusal(request, _("Put the book on a shelf first."), 400, address)
+    except Refused as error:
+        return render_refusal(request, str(error), 400, address)
     if not is_found:
         raise Http404
     return redirect_to(address)
@@ -79,7 +83,8 @@ def _apply_change(user_id: int, book_id: int, given: dict[str, Any]) -> bool:
     is_finished = not given["is_abandoned"]
     match given["action"]:
         case "add":
-            services.add_reading(user_id, book_id, given["dates"], is_finished=is_finished)
+            dates = ReadingDates().change(given["dates"])
+            services.add_reading(user_id, book_id, dates, is_finished=is_finished)
             return True
         case "change":
             return services.change_reading(user_id, given["row"], given["dates"], is_finished=is_finished)

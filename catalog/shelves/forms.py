@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from catalog.shelves.models import MAX_GOAL_BOOKS, MAX_NOTE_LENGTH, MAX_PAGES, STARS, Precision, Privacy, Shelf
 from catalog.shelves.records import write_stars
-from catalog.shelves.services import ReadingDates
+from catalog.shelves.services import DatesOutOfOrder, GivenDates, ReadingDates
 from common import clock
 
 FIRST_DATE: Final = date(1000, 1, 1)
@@ -55,13 +55,15 @@ class StarsField(forms.TypedChoiceField):
 
 
 class DatesForm(forms.Form):
-    """The dates of a reading. ``cleaned_data["dates"]`` has them as ``ReadingDates``.
+    """Dates of a reading. ``cleaned_data["dates"]`` has them as ``GivenDates``: a missing field changes nothing.
 
-    when: tells which of the other fields counts for the end; without it, the one that is filled in does.
+    when: tells which of the other fields counts for the end; without it, the one that is filled in does. shown_when:
+    the choice that the form showed.
     """
 
     started_on = forms.DateField(required=False)
     when = forms.ChoiceField(choices=When, required=False)
+    shown_when = forms.ChoiceField(choices=When, required=False)
     finished_on = forms.DateField(required=False)
     finished_year = forms.IntegerField(required=False)
 
@@ -75,37 +77,52 @@ class DatesForm(forms.Form):
             given["dates"] = self._find_dates(given)
         return given
 
-    def _find_dates(self, given: dict[str, Any]) -> ReadingDates | None:
-        started = given["started_on"]
-        dates: ReadingDates | None
-        match given["when"]:
-            case When.TODAY:
-                # A reader for whom tomorrow has begun may have started then.
-                dates = ReadingDates(started, max(get_today(), started or get_today()))
-            case When.YEAR:
-                dates = self._find_year(given)
-            case When.UNKNOWN:
-                dates = ReadingDates(started)
-            case When.DAY:
-                dates = ReadingDates(started, given["finished_on"])
-            case _:
-                dates = self._find_entered(given)
-        if dates and started and dates.finished_on and dates.finished_on < started:
-            self.add_error("finished_on", _("The finish date cannot be before the start date."))
+    def _find_dates(self, given: dict[str, Any]) -> GivenDates:
+        started = {"started_on": given["started_on"]} if "started_on" in self.data else {}
+        dates = {**started, **self._find_end(given)}
+        try:
+            ReadingDates().change(dates)
+        except DatesOutOfOrder as error:
+            self.add_error("finished_on", str(error))
         return dates
 
-    def _find_entered(self, given: dict[str, Any]) -> ReadingDates | None:
-        # Browsers without scripts do not choose for a reader who only enters a date or a year.
-        if given["finished_on"] is None and given["finished_year"] is not None:
-            return self._find_year(given)
-        return ReadingDates(given["started_on"], given["finished_on"])
+    def _find_end(self, given: dict[str, Any]) -> GivenDates:
+        match self._find_when(given):
+            case When.TODAY:
+                # A reader for whom tomorrow has begun may have started then.
+                return _make_end(max(get_today(), given["started_on"] or get_today()))
+            case When.YEAR:
+                return self._find_year(given)
+            case When.UNKNOWN:
+                return _make_end(None)
+            case When.DAY:
+                return self._find_day(given)
+        return {}
 
-    def _find_year(self, given: dict[str, Any]) -> ReadingDates | None:
+    def _find_when(self, given: dict[str, Any]) -> When | None:
+        """Return what tells the end, or None if the end stays as it is."""
+        chosen = given["when"]
+        # Browsers without scripts do not choose for a reader who only enters a date or a year.
+        if chosen and not chosen == given["shown_when"] == When.UNKNOWN:
+            return When(chosen)
+        if given["finished_on"]:
+            return When.DAY
+        if given["finished_year"] is not None:
+            return When.YEAR
+        return When.UNKNOWN if chosen or "finished_on" in self.data else None
+
+    def _find_day(self, given: dict[str, Any]) -> GivenDates:
+        if given["finished_on"] is None:
+            self.add_error("finished_on", _("Enter a date."))
+            return {}
+        return _make_end(given["finished_on"])
+
+    def _find_year(self, given: dict[str, Any]) -> GivenDates:
         year = given["finished_year"]
         if year is None or not FIRST_DATE.year <= year <= get_last_date().year:
             self.add_error("finished_year", _("Enter a year."))
-            return None
-        return ReadingDates.of_year(year, given["started_on"])
+            return {}
+        return _make_end(*ReadingDates.of_year(year)[1:])
 
     def _check_date(self, name: str, day: date) -> None:
         if day < FIRST_DATE:
@@ -169,6 +186,10 @@ class PrivacyForm(forms.Form):
     """The privacy of a shelf."""
 
     privacy = forms.TypedChoiceField(choices=Privacy, coerce=Privacy)
+
+
+def _make_end(day: date | None, precision: str = Precision.DAY) -> GivenDates:
+    return {"finished_on": day, "finished_precision": precision}
 
 
 def find_when(finished_on: str | None, precision: str) -> When:

@@ -1,10 +1,11 @@
 """Changes of readers' shelves. Each may be repeated without further effect."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import date
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.db import IntegrityError, transaction
+from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
 from catalog.shelves.models import (
@@ -21,12 +22,20 @@ from catalog.shelves.models import (
 )
 from catalog.signals import book_rated
 from common.database import repeat_after_conflict
+from common.refusals import Refused
 
+GivenDates = Mapping[str, date | str | None]  # fields of ReadingDates; the missing ones stay as they are
 EntryChange = Callable[[ShelfEntry], None]  # changes an entry, which may be new, and saves it
 
 
 class BookNotFound(Exception):
     """The book does not exist."""
+
+
+class DatesOutOfOrder(Refused):
+    """A reading would end before its start."""
+
+    message = _("The finish date cannot be before the start date.")
 
 
 class ReadingDates(NamedTuple):
@@ -40,6 +49,14 @@ class ReadingDates(NamedTuple):
     def of_year(cls, year: int, started_on: date | None = None) -> "ReadingDates":
         """Return the dates of a reading of which only the year is known."""
         return cls(started_on, date(year, 12, 31), Precision.YEAR)
+
+    def change(self, given: GivenDates) -> "ReadingDates":
+        """Return the dates with the given ones in their places. Raises DatesOutOfOrder."""
+        fields: dict[str, Any] = dict(given)
+        changed = self._replace(**fields)
+        if changed.started_on and changed.finished_on and changed.finished_on < changed.started_on:
+            raise DatesOutOfOrder
+        return changed
 
 
 def put_on_shelf(user_id: int, book_id: int, shelf: Shelf, today: date) -> None:
@@ -109,14 +126,21 @@ def rate_book(user_id: int, book_id: int, stars: int | None, today: date) -> Non
 
 
 @repeat_after_conflict
-def set_reading_dates(user_id: int, book_id: int, dates: ReadingDates) -> bool:
-    """Set the dates of the present or latest reading. Return False if the book is on no shelf."""
+def set_reading_dates(user_id: int, book_id: int, given: GivenDates) -> bool:
+    """Set dates of the present or latest reading. Return False if the book is on no shelf. Raises DatesOutOfOrder."""
     with transaction.atomic():
         entry = lock_entry(user_id, book_id)
         if entry is not None:
-            entry.started_on, entry.finished_on, entry.finished_precision = dates
+            change_dates(entry, given)
             entry.save(update_fields=list(ReadingDates._fields))
     return entry is not None
+
+
+def change_dates(reading: ShelfEntry | EarlierReading, given: GivenDates) -> None:
+    """Change dates of a reading, which the caller has locked and saves. Raises DatesOutOfOrder."""
+    # Under the lock, because the order also depends on the dates that stay.
+    present = ReadingDates(reading.started_on, reading.finished_on, reading.finished_precision)
+    reading.started_on, reading.finished_on, reading.finished_precision = present.change(given)
 
 
 @repeat_after_conflict
@@ -153,7 +177,7 @@ def limit_privacy(user_id: int, privacy: str) -> str:
 
 def limit_to_followers(user_id: int) -> None:
     """Show the shelves that everyone sees to followers only, in the present transaction."""
-    settings, _ = ShelfSettings.objects.get_or_create(user_id=user_id)
+    settings, _is_new = ShelfSettings.objects.get_or_create(user_id=user_id)
     for field in PRIVACY_FIELDS.values():
         if getattr(settings, field) == Privacy.PUBLIC:
             setattr(settings, field, Privacy.FOLLOWERS)
@@ -165,7 +189,7 @@ def set_goal(user_id: int, year: int, books: int | None) -> None:
     """Set the goal of a year, or remove it (None)."""
     with transaction.atomic():
         # Goals belong to the settings, whose mirror has both in one record.
-        reader, _ = ShelfSettings.objects.get_or_create(user_id=user_id)
+        reader, _is_new = ShelfSettings.objects.get_or_create(user_id=user_id)
         if books is None:
             ReadingGoal.objects.filter(reader=reader, year=year).delete()
         else:

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from accounts.ratelimit import count_at_rates
 from accounts.views import describe_wait
 from catalog.readings import services as readings
-from catalog.readings.undo import NotUndoable, restore_snapshot, take_snapshot
+from catalog.readings.undo import restore_snapshot, take_snapshot
 from catalog.selectors import get_book
 from catalog.shelves import services
 from catalog.shelves.arrangements import parse_arrangement
@@ -25,6 +25,7 @@ from catalog.shelves.forms import EntryForm, GoalForm, PrivacyForm, Unit, get_to
 from catalog.shelves.models import Privacy, Shelf
 from catalog.shelves.records import count_stars
 from catalog.shelves.selectors import find_entry, find_shelf_page, get_shelf_summary
+from catalog.shelves.snapshots import NotUndoable
 from catalog.shelves.widgets import (
     CARD_TEMPLATE,
     build_tabs,
@@ -33,6 +34,7 @@ from catalog.shelves.widgets import (
     render_readers,
 )
 from common.ids import MAX_ID
+from common.refusals import Refused
 from common.web import (
     get_next_address,
     get_user_id,
@@ -128,6 +130,8 @@ def change_entry(request: HttpRequest, pk: int) -> HttpResponse:
         raise Http404 from error
     except readings.NotPossible:
         return render_refusal(request, _("Put the book on the shelf “Reading” first."), 400, book_page)
+    except Refused as error:
+        return render_refusal(request, str(error), 400, book_page)
     if is_on_card and not wants_json(request):
         return _answer_card(request, user_id, pk)
     return _answer_change(request, pk, given["action"], _describe_change(given), snapshot)
@@ -148,8 +152,8 @@ def undo_change(request: HttpRequest, pk: int) -> HttpResponse:
         restore_snapshot(get_user_id(request), pk, request.POST.get("snapshot", ""), get_today())
     except services.BookNotFound as error:
         raise Http404 from error
-    except NotUndoable:
-        return render_refusal(request, _("This can no longer be undone."), 400, book_page)
+    except NotUndoable as error:
+        return render_refusal(request, str(error), 400, book_page)
     return _answer_change(request, pk, "undo", _("Undone."), "")
 
 
@@ -179,8 +183,8 @@ def _answer_change(request: HttpRequest, book_id: int, action: str, text: str, s
 
 def _render_undo(request: HttpRequest, book_id: int, text: str, snapshot: str) -> SafeString:
     """Return the text about a change, with a form that undoes it."""
-    context = {"book_id": book_id, "text": text, "snapshot": snapshot}
-    return render_to_string("catalog/shelves/_undo.html", context, request)
+    context = {"address": reverse("catalog:undo", args=[book_id]), "text": text, "snapshot": snapshot}
+    return render_to_string("catalog/shelves/_undo.html", {**context, "target": "#shelf"}, request)
 
 
 def _build_entry_json(user_id: int, book_id: int) -> dict[str, Any] | None:
@@ -197,7 +201,8 @@ def _answer_button(request: HttpRequest, user_id: int, book_id: int, action: str
     with read_from_sql():
         button = render_button(request, user_id, book_id, book["pages"], action=action)
         readers = render_readers(request, book_id, is_part=True)
-    context = {"undo": undo, "is_part": True}
+    # The form with the button "Undo", which has the focus, is gone after it.
+    context = {"undo": undo, "is_part": True, "takes_focus": action == "undo"}
     return HttpResponse(button + readers + render_to_string("catalog/shelves/_changed.html", context, request))
 
 

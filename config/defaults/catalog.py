@@ -6,8 +6,8 @@ CATALOG_TAG_BUCKETS = 1  # keys into which each set of a tag is divided on a lar
 # after it. SQL computes the sort text: a change of this list needs a migration like catalog 0002.
 CATALOG_ARTICLES = ["the", "a", "an"]
 
-# Patterns of tags that state where a reader keeps a book. New tags with fully matching names are hidden. Staff can show
-# each of them.
+# Patterns of tags that state where a reader keeps a book, or how a reader likes or reads it. New tags with fully
+# matching names are hidden. Staff can show each of them.
 CATALOG_HIDDEN_TAGS = [
     "default",
     "owned.*|(?:books-)?i-own|own-it|(?:in-)?my-.*|mine|personal-library|home-library|wish-?list",
@@ -17,6 +17,9 @@ CATALOG_HIDDEN_TAGS = [
     "tbr(?:-.*)?|to-re-?read(?:-.*)?|classics-to-read|unfinished|(?:didn-?t|couldn-?t|could-not)-finish|maybe|have|reviewed",
     "(?:on-my-|book)shelf|borrowed|nook|[1-5]-stars?",
     "e-?books?|kindle(?:-books?)?|audio-?books?|audible|paperbacks?|hardcovers?",
+    "(?:all-time-|shelfari-)?(?:favou?rites?|faves?)(?:-.*)?|recommended|re-?reads?",
+    "audio|adults?|english|read-in-english|books?|novels?|stand-?alones?|series",
+    "book-?(?:club|group)s?(?:-.*)?|(?:for-|read-for-)?school(?:-books?)?|college",
 ]
 
 # Aliases of tags. An import adds the aliases that it meets to the table of aliases, where staff edit them. Existing
@@ -48,5 +51,6 @@ CATALOG_TAG_ALIASES = {
 TAG_MAX_LENGTH = 50  # characters
 TAGS_OF_READER = 20  # by one reader for one book
 TAG_RATES = ((30, 60), (300, 86_400))  # votes for tags of one reader: (limit, period in seconds)
-IMPORT_RATES = ((10, 3600), (30, 86_400))  # uploads of libraries by one reader: (limit, period in seconds)
+IMPORT_RATES = ((10, 3600), (30, 86_400))  # imports of libraries by one reader: (limit, period in seconds)
+UPLOAD_RATES = ((60, 3600), (200, 86_400))  # files of libraries, also refused ones
 SHELF_RATES = ((120, 60), (2000, 86_400))  # changes of shelves by one reader: (limit, period in seconds)

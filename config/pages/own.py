@@ -10,12 +10,14 @@ from catalog.shelves.models import Shelf
 from catalog.shelves.selectors import ShelfSummary, ShelvedBook, find_shelf_page, get_shelf_summary
 from mirror import together
 from shop.recommend.reasons import Reason, recommend_by_books
+from social.profiles.similar import Similar, find_similar_readers
 from social.selectors import get_newest_home_posts
 from social.timelines.pages import PostPage
 
 MAX_READING: Final = 4  # books
 MAX_FINISHED: Final = 20  # books that were read last, from which others follow
 MAX_POSTS: Final = 3
+MAX_SIMILAR: Final = 3  # readers
 FEW_BOOKS: Final = 10  # on shelves; readers with fewer see a link to the first steps
 LIKED_HALVES: Final = 8  # the lowest rating of a book that the reader liked, in halves of a star
 
@@ -24,13 +26,14 @@ class OwnBooks(NamedTuple):
     """The books of a reader's front page.
 
     summary: has the goal of the year. reading: latest start first. reasons: recommendations with the liked book.
-    volumes: the next ones of the reader's series.
+    volumes: the next ones of the reader's series. similar: readers with many of these books.
     """
 
     summary: ShelfSummary
     reading: Sequence[ShelvedBook]
     reasons: Sequence[Reason]
     volumes: Sequence[BookRecord]
+    similar: Sequence[Similar]
 
 
 class OwnPage(NamedTuple):
@@ -44,7 +47,8 @@ class OwnPage(NamedTuple):
     def has_sections(self) -> bool:
         """Whether any section has something to show."""
         books = self.books
-        return bool(books.reading or books.summary.goal or books.reasons or books.volumes or self.posts.posts)
+        shown = (books.reading, books.summary.goal, books.reasons, books.volumes, books.similar, self.posts.posts)
+        return any(shown)
 
     @property
     def is_new(self) -> bool:
@@ -63,8 +67,9 @@ def _find_own_books(user_id: int, year: int) -> OwnBooks:
         summary = reads(get_shelf_summary, user_id, year)
         reading = reads(find_shelf_page, user_id, Shelf.READING, size=MAX_READING)
         derived = reads(_find_derived, user_id)
+        similar = reads(find_similar_readers, user_id)
     reasons, volumes = derived.value
-    return OwnBooks(summary.value, reading.value.entries, reasons, volumes)
+    return OwnBooks(summary.value, reading.value.entries, reasons, volumes, similar.value[:MAX_SIMILAR])
 
 
 def _find_derived(user_id: int) -> tuple[list[Reason], list[BookRecord]]:

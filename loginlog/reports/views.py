@@ -73,19 +73,26 @@ def active_users(request: HttpRequest) -> HttpResponse:
         after = _parse_cursor(request.GET.get("after", ""))
     except BadQuery as error:
         return _respond_invalid(request, "loginlog/active.html", error, {})
-    page = selectors.find_active_users(
-        asked.user_type or None, asked.days.first, asked.days.last, after=after, size=PAGE_SIZE
-    )
-    first = f"{reverse('loginlog:active')}?{asked.days.query}"
+    days = asked.days
+    page = selectors.find_active_users(asked.user_type or None, days.first, days.last, after=after, size=PAGE_SIZE)
+    first_url = f"{reverse('loginlog:active')}?{days.query}"
     if asked.user_type:
-        first += f"&{urlencode({'type': asked.user_type})}"
-    older = None if page.after is None else f"{first}&after={page.after}"
+        first_url += f"&{urlencode({'type': asked.user_type})}"
+    next_url = None if page.after is None else f"{first_url}&after={page.after}"
     if wants_json(request):
         users = [{"id": user.id, "name": user.name} for user in page.users]
-        description = {"from": asked.days.first, "to": asked.days.last, "type": asked.user_type or None}
-        return json_response({**description, "count": page.total, "users": users, "next": older})
-    context = {"page": page, "asked": asked.days, "chosen": asked.user_type, "types": [ALL_TYPES, *User.Type.values]}
-    context |= {"first": first if after >= 0 else None, "older": older, "unknown": name}
+        question = {"from": days.first, "to": days.last, "type": asked.user_type or None}
+        return json_response({**question, "count": page.total, "users": users, "next": next_url})
+    context = {
+        "page": page,
+        "asked": days,
+        "chosen": asked.user_type,
+        "types": [ALL_TYPES, *User.Type.values],
+        "first": first_url if after >= 0 else None,  # None on the first page, which has no link to itself
+        "older": next_url,
+        # A user with this name would have been redirected to.
+        "unknown": name,
+    }
     return render(request, "loginlog/active.html", context)
 
 

@@ -38,7 +38,7 @@ class Insert(NamedTuple):
     unique: bool = True  # no two rows of a statement have the same key
     primary: tuple[str, ...] = ()  # set if only some UPDATEs are changes:
     compared: tuple[str, ...] = ()  # those where one of these columns differs
-    inserts: bool = True  # whether an INSERT is a change
+    captures_inserts: bool = True  # whether an INSERT is a change
     uuids: tuple[str, ...] = ()  # those of ``columns`` that hold UUIDs, which a database may store as other text
     exact: tuple[str, ...] = ()  # those of ``compared`` whose values are the same bytes if they are equal
 
@@ -267,13 +267,13 @@ def inserts() -> dict[str, list[Insert]]:
     return {table: list(found) for table, found in by_table.items()}
 
 
-def find_loaded(tables: Collection[str]) -> list[str]:
-    """Return the mirrors that an INSERT into one of these tables concerns."""
-    concerned: set[str] = set()
-    for table, found in inserts().items():
+def find_filled_mirrors(tables: Collection[str]) -> list[str]:
+    """Return the names of the mirrors that new rows in one of these tables change, in the order of registration."""
+    filled: set[str] = set()
+    for table, statements in inserts().items():
         if table in tables:
-            concerned.update(insert.mirror for insert in found if insert.inserts)
-    return [mirror.name for mirror in registry.all_mirrors() if mirror.name in concerned]
+            filled.update(statement.mirror for statement in statements if statement.captures_inserts)
+    return [mirror.name for mirror in registry.all_mirrors() if mirror.name in filled]
 
 
 def own_tables() -> list[str]:
@@ -312,10 +312,10 @@ def _mirrors_of(inserts: Iterable[Insert]) -> tuple[str, ...]:
 def _select_inserts(operation: Operation, inserts: Iterable[Insert]) -> tuple[Insert, ...]:
     """Return the statements of a trigger, each once."""
     if operation == "insert":
-        return tuple(insert for insert in inserts if insert.inserts)
+        return tuple(insert for insert in inserts if insert.captures_inserts)
     if operation == "row":
         # A partition key or a row filter turns an UPDATE into an INSERT or a DELETE.
-        inserts = [insert._replace(inserts=True) for insert in inserts]
+        inserts = [insert._replace(captures_inserts=True) for insert in inserts]
     elif operation == "truncate":
         # A change of everything, whatever the key is
         inserts = [Insert(insert.mirror) for insert in inserts]
@@ -334,7 +334,7 @@ def _build_insert(mirror: str, watch: Watch) -> Insert:
         watch.source,
         columns=key,
         unique=set(primary) <= set(key),
-        inserts=watch.inserts,
+        captures_inserts=watch.inserts,
         uuids=_find_uuids(watch),
     )
     if not watch.only:

@@ -19,7 +19,7 @@ from mirror.capture.plan import (
     Operation,
     Relation,
     Trigger,
-    find_loaded,
+    find_filled_mirrors,
     literal,
 )
 
@@ -48,7 +48,7 @@ class SqliteCapture(Capture):
         with self.connection.cursor() as cursor:
             cursor.executemany(
                 f"INSERT INTO {outbox} (mirror, source, key, error) VALUES (%s, '', %s, %s)",
-                [(name, WHOLE, BULK_LOAD) for name in find_loaded(tables)],
+                [(name, WHOLE, BULK_LOAD) for name in find_filled_mirrors(tables)],
             )
 
     def end_bulk_load(self) -> None:

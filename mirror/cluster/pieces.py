@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from mirror.redis.session import Command
 
 Combine = Callable[[list[Any]], Any]
-MASTERS: Final = 1024  # of a scan's cursor: the remainder is the number of a master
+MASTERS: Final = 1024  # a cursor of the whole cluster is that of a master times this, plus the master's number
 
 
 def get_first(replies: list[Any]) -> Any:
@@ -68,16 +68,20 @@ def combine_values(places: Sequence[Sequence[int]]) -> Combine:
 
 
 def combine_scan(number: int, masters: int) -> Combine:
-    """Return a function that puts the number of the next master to scan into a cursor."""
+    """Return a function that turns a master's reply to SCAN into that of a scan of all masters, one after another.
+
+    number: that of the master, from 0 on. masters: how many there are.
+    """
 
     def combine(replies: list[Any]) -> list[Any]:
-        reply, names = replies[0]
-        cursor = int(reply)
-        following = 0  # the end of the scan
-        if cursor:
-            following = cursor * MASTERS + number
+        (reply,) = replies
+        master_cursor, names = int(reply[0]), reply[1]
+        cursor = 0  # the end of the scan
+        if master_cursor:
+            cursor = master_cursor * MASTERS + number
         elif number + 1 < masters:
-            following = number + 1  # the beginning of the next master
-        return [str(following).encode(), names]
+            # Each master's scan begins with its cursor 0.
+            cursor = number + 1
+        return [str(cursor).encode(), names]
 
     return combine

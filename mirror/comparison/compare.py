@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from mirror.comparison import scan
-from mirror.comparison.expected import says
+from mirror.comparison.expected import describe_entry
 from mirror.comparison.structures import structure_of
 from mirror.comparison.targets import ABSENT, Target
 from mirror.declare.entries import Entry, Field, Value, single
@@ -52,7 +52,7 @@ class Difference(NamedTuple):
             return f"{self.mirror} {self.pk}: unreadable: {self.found}"
         where = self.key
         if self.entry is not None:
-            key, member, _ = says(self.entry)
+            key, member, _ = describe_entry(self.entry)
             where = f"{key} {member}".rstrip()
         return f"{self.mirror} {self.pk}: {self.kind} {where!r}: SQL has {self.expected}, Redis has {self.found}"
 
@@ -114,7 +114,7 @@ def _compare_once(
         target = targets.get(pk, ABSENT)
         seen += _compare_own(mirror, pk, target, owns[pk])
         entries = list(single(target.entries))
-        expected[pk] = {says(entry)[:2]: entry for entry in entries}
+        expected[pk] = {describe_entry(entry)[:2]: entry for entry in entries}
         # An entry of the row may also have been found in Redis, as a possible stray.
         possible = set(entries)
         possible.update(strays.get(pk, ()))
@@ -205,9 +205,9 @@ def _compare_entry(
     mirror: Mirror, pk: str, entry: Entry, expected: Mapping[tuple[str, str], Entry], reply: Any
 ) -> Difference | None:
     """Return the difference between the value in Redis at the place of an entry and the expected one of the row."""
-    key, member, value = says(entry)
+    key, member, value = describe_entry(entry)
     should = expected.get((key, member))
-    wanted = None if should is None else says(should)[2]
+    wanted = None if should is None else describe_entry(should)[2]
     found = structure_of(entry).read_value(reply)
     if wanted == found:
         return None

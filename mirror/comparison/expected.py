@@ -16,7 +16,7 @@ from mirror.declare.entries import Bit, Contribution, Entry, Member, Members, Sc
 ONE = 1 << 80  # added for each member, besides its hash
 
 
-def says(entry: Entry) -> tuple[str, str, str]:
+def describe_entry(entry: Entry) -> tuple[str, str, str]:
     """Return an entry as (key, member, value as text), in the form of ``scan.Content.items``."""
     return structure_of(entry).describe(entry)
 

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mirror.comparison import compare, scan
-from mirror.comparison.expected import says
+from mirror.comparison.expected import describe_entry
 from mirror.comparison.structures import structure_of
 from mirror.comparison.targets import ABSENT
 from mirror.declare.entries import Entry, single
@@ -59,18 +59,21 @@ def explain_row(kind: "Kind", pk: str, session: Session) -> Explained:
 
 def _explain_entries(contributed: list[Entry], recorded: list[Entry], session: Session) -> list[ExplainedEntry]:
     """Return the entries that SQL or Redis has, of those that the row contributes and those that its record names."""
-    wanted = {says(entry)[:2]: says(entry)[2] for entry in contributed}
+    wanted: dict[tuple[str, str], str] = {}
+    for entry in contributed:
+        key, member, value_by_sql = describe_entry(entry)
+        wanted[key, member] = value_by_sql
     entries = list(dict.fromkeys(contributed + recorded))
     if not entries:
         return []
     replies = scan.ask(session, [structure_of(entry).ask(entry) for entry in entries])
     explained: list[ExplainedEntry] = []
     for entry, reply in zip(entries, replies, strict=True):
-        key, member, _ = says(entry)
-        value = wanted.get((key, member))
+        key, member, _ = describe_entry(entry)
+        expected = wanted.get((key, member))
         found = structure_of(entry).read_value(reply)
-        if value is not None or found is not None:
-            explained.append((key, member, value, found))
+        if expected is not None or found is not None:
+            explained.append((key, member, expected, found))
     return explained
 
 

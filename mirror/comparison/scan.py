@@ -102,15 +102,20 @@ def next_members(session: Session, key: str, family: Family, cursor: str, count:
 
 
 def _next_bits(session: Session, key: str, first: int, count: int) -> tuple[list[int], int]:
-    """Return up to ``count`` offsets of set bits from this one on, and the offset to continue from, or 0 at the end."""
+    """Return up to ``count`` offsets of set bits, from ``first`` on, and the offset to continue from, 0 at the end.
+
+    They are those of one part of at most ``BYTES`` bytes, so there may be fewer of them, or none, before the end.
+    """
     start = first // 8
-    (reply,) = ask(session, [get_part(key, start)])
-    bits = [offset for offset in list_bits(reply, start) if offset >= first]
+    (part,) = ask(session, [get_part(key, start)])
+    # The first byte may begin with bits of the previous step.
+    bits = [offset for offset in list_bits(part, start) if offset >= first]
     if len(bits) > count:
-        return bits[:count], bits[count - 1] + 1
-    if len(reply) == BYTES:
-        return bits, 8 * (start + BYTES)
-    return bits, 0
+        last = bits[count - 1]
+        return bits[:count], last + 1
+    is_end = len(part) < BYTES
+    following = 0 if is_end else 8 * (start + BYTES)
+    return bits, following
 
 
 def _decode_cursor(found: Any) -> str:

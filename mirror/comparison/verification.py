@@ -14,7 +14,7 @@ from django.db.models.functions import Now
 
 from mirror.comparison import scan
 from mirror.comparison.compare import Difference, differences, quarantined, read_targets
-from mirror.comparison.expected import Sums, says
+from mirror.comparison.expected import Sums, describe_entry
 from mirror.comparison.structures import STRUCTURES
 from mirror.comparison.targets import ABSENT, Target
 from mirror.conf import setting
@@ -191,7 +191,7 @@ class RowVerification(Verification):
             for pk, target in targets.items():
                 for entry in single(target.entries):
                     if entry[0] in keys:
-                        key, member, value = says(entry)
+                        key, member, value = describe_entry(entry)
                         # What no row pops is left as a stray.
                         if found[key].pop(member, None) != value:
                             self.suspects[pk] = None

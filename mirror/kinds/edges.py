@@ -52,9 +52,10 @@ class EdgeKind(GuardedKind):
         return self.mirror.entries(pk)
 
     def targets(self, pks: Sequence[str]) -> dict[str, Target]:
-        present = self.mirror.present
         targets: dict[str, Target] = {}
         for pk, value in self.load(pks).items():
-            entries = values.list_entries(self.mirror.name, pk, present(pk, value))
+            contributed = self.mirror.present(pk, value)
+            entries = values.list_entries(self.mirror.name, pk, contributed)
+            # An edge has entries, and no record.
             targets[pk] = Target(None, entries)
         return targets

@@ -7,7 +7,7 @@ from typing import Any, Final
 from django.db.models.functions import Now
 
 from mirror.comparison.compare import Difference
-from mirror.comparison.expected import says
+from mirror.comparison.expected import describe_entry
 from mirror.conf import setting
 from mirror.management import texts
 from mirror.models import Job
@@ -98,7 +98,7 @@ def _describe_findings(found: Sequence[Difference]) -> list[list[str]]:
     for difference in found[:KEPT_FINDINGS]:
         place = difference.key
         if difference.entry is not None:
-            key, member, _ = says(difference.entry)
+            key, member, _ = describe_entry(difference.entry)
             place = f"{key} {member}" if member else key
         findings.append([difference.pk, difference.kind, place])
     return findings

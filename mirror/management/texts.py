@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from mirror.comparison.compare import Difference
-from mirror.comparison.expected import says
+from mirror.comparison.expected import describe_entry
 from mirror.comparison.explained import Explained
 from mirror.status import Status
 from mirror.uninstall import Remains
@@ -123,7 +123,7 @@ def difference(found: Difference) -> str:
     kinds = {"missing": _("missing"), "stale": _("stale"), "stray": _("stray")}
     where = found.key
     if found.entry is not None:
-        key, member, _value = says(found.entry)
+        key, member, _value = describe_entry(found.entry)
         where = f"{key} {member}".rstrip()
     text = _("%(mirror)s %(pk)s: %(kind)s %(where)s: SQL has %(sql)s, Redis has %(redis)s")
     return text % {

@@ -24,7 +24,7 @@ logger = logging.getLogger("mirror")
 LEASE_SECONDS: Final = 3.0  # how long a sweep or rebuild stays leased after its process was killed
 
 TAKE: Final = Script(Path(__file__).parent / "lease_take.lua")
-_HERE: Final = uuid.uuid4().hex
+_PROCESS: Final = uuid.uuid4().hex  # the name of this process as an owner
 _held: Final[set[str]] = set()  # the leases held under this process's name
 _guard = threading.Lock()
 
@@ -38,18 +38,20 @@ def lease(redis: RedisClient, job: str, seconds: float | None = None) -> Generat
     """
     seconds = LEASE_SECONDS if seconds is None else seconds
     name = naming.lease(job)
-    # A second block in this process competes for the lease like another process.
+    # Under the process's own name, it can take the lease again that it got by a request which timed out. A second
+    # block at the same time needs another name, so that it competes for the lease like another process.
     with _guard:
-        owner = _HERE if name not in _held else uuid.uuid4().hex
-        if owner == _HERE:
+        is_first = name not in _held
+        if is_first:
             _held.add(name)
+    owner = _PROCESS if is_first else uuid.uuid4().hex
     token = f"{owner}:{os.getpid()}"
     try:
         is_taken = bool(TAKE(redis, [name], [token, int(seconds * 1000)]))
         with _keep_lease(redis, name, token, seconds) if is_taken else nullcontext():
             yield is_taken
     finally:
-        if owner == _HERE:
+        if is_first:
             _held.discard(name)
 
 
@@ -64,7 +66,7 @@ def _keep_lease(redis: RedisClient, name: str, token: str, seconds: float) -> Ge
     finally:
         done.set()
         renewal.join()
-        delete_if_says(redis, name, token)
+        release_lease(redis, name, token)
 
 
 def _renew_regularly(redis: RedisClient, name: str, token: str, seconds: float, done: threading.Event) -> None:
@@ -75,8 +77,8 @@ def _renew_regularly(redis: RedisClient, name: str, token: str, seconds: float, 
         try_redis(renew, lambda: None, logger, "Redis did not renew the lease %s: %s", name, redis=redis)
 
 
-def delete_if_says(redis: RedisClient, name: str, token: str) -> None:
-    """Delete the key only while it holds ``token``. It may have expired and belong to another process."""
+def release_lease(redis: RedisClient, name: str, token: str) -> None:
+    """Delete the lease ``name`` if it still has ``token``. It may have expired, and belong to another process."""
     try:
         with Session(redis) as session:
             if session.watch_and_ask([name], [("GET", name)]) == [token.encode()]:

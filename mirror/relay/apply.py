@@ -65,10 +65,10 @@ def drain(
     a transaction, and any error of the declaration.
     """
 
-    def begin(is_forced: bool) -> Drain:
+    def start_attempt(is_forced: bool) -> Drain:
         return start(mirror, pks, redis=redis, full=full, step=step, kind=kind, is_forced=is_forced)
 
-    return _try_repeatedly(begin, tries, mirror.name)
+    return _try_repeatedly(start_attempt, tries, mirror.name)
 
 
 def drain_together(rows: Mapping[str, Sequence[str]], *, redis: RedisClient | None = None, tries: int = TRIES) -> int:
@@ -77,14 +77,17 @@ def drain_together(rows: Mapping[str, Sequence[str]], *, redis: RedisClient | No
     Rows without pending changes are left alone. The mirrors are written in the given order. Table mirrors and summaries
     cannot take part. Raises the same errors as ``drain``, and UnknownMirror.
     """
-    parts = [Part(kind_of(registry.get(name)), pks) for name, pks in rows.items()]
+    parts: list[Part] = []
+    for name, pks in rows.items():
+        kind = kind_of(registry.get(name))
+        parts.append(Part(kind, pks))
     client = redis or relay_client()
 
-    def begin(is_forced: bool) -> Drain:
+    def start_attempt(is_forced: bool) -> Drain:
         return _start_attempt(RedisDrain(parts, client, pending_only=True, is_forced=is_forced))
 
-    done = _try_repeatedly(begin, tries, "|".join(rows))
-    return done.changes
+    all_names = "|".join(rows)
+    return _try_repeatedly(start_attempt, tries, all_names).changes
 
 
 def start(
@@ -117,11 +120,13 @@ def _start_attempt(attempt: "Drain") -> "Drain":
     return attempt
 
 
-def _try_repeatedly(begin: Callable[[bool], "Drain"], tries: int, names: str) -> Drained:
-    """Repeat attempts after conflicts. The later ones are forced."""
+def _try_repeatedly(start_attempt: Callable[[bool], "Drain"], tries: int, names: str) -> Drained:
+    """Repeat attempts after conflicts. names: of the mirrors, for the error."""
     for attempt in range(tries):
+        # The first half of the attempts wait for drains of the same rows on a cluster, the second half overtake them.
+        is_forced = attempt >= tries // 2
         try:
-            return begin(attempt >= tries // 2).finish()
+            return start_attempt(is_forced).finish()
         except Conflict:
             # For a random time, so that drains of the same rows do not meet again.
             time.sleep(random.uniform(0, 0.002 * min(attempt, 10)))

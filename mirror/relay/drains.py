@@ -220,18 +220,20 @@ def drain_keys(
 ) -> tuple[int, list[str]]:
     """Drain these keys of the mirror ``name`` in batches. Return the number of applied changes, and the keys left.
 
-    Keys are left if they do not fit the deadline. ``tried`` collects the keys that failed. tries: attempts after
-    conflicts; with ``HASTY``, contended keys are left to the other drains.
+    Keys are left if they do not fit the deadline. tried: collects the rows that are not worth a second attempt in this
+    sweep or request, because they failed or others write them. tries: attempts after conflicts; with ``HASTY``,
+    contended keys are left to the other drains.
     """
     deadline = deadline or Deadline()
     redis = redis or relay_client()
-    failed: Tried = set() if tried is None else tried
+    tried = set() if tried is None else tried
     try:
         mirror = registry.get(name)
     except registry.UnknownMirror:
         _mark_unknown(name, pks)
         return 0, []
     total = 0
+    # This key stands for all rows of the mirror, which are then rebuilt.
     if outbox.WHOLE in pks:
         total += cold.apply_whole(mirror, redis)
         pks = [pk for pk in pks if pk != outbox.WHOLE]
@@ -240,7 +242,7 @@ def drain_keys(
         if deadline.passed():
             return total, list(pks[start:])
         batch = pks[start : start + size]
-        total += _drain_batch(mirror, batch, redis, failed, tries)
+        total += _drain_batch(mirror, batch, redis, tried, tries)
     return total, []
 
 

@@ -17,7 +17,7 @@ from django.db.models import Model
 
 from mirror import registry
 from mirror.capture import install
-from mirror.capture.plan import find_loaded
+from mirror.capture.plan import find_filled_mirrors
 from mirror.outbox import changes
 from mirror.redis.clients import work_or_wait
 from mirror.redis.lease import lease
@@ -65,7 +65,7 @@ def bulk_load(
     """
     changes.refuse_transaction()
     tables = {str(model._meta.db_table) for model in models}
-    names = find_loaded(tables)
+    names = find_filled_mirrors(tables)
     # Durable before Redis is asked: after a kill, or without Redis, the relay makes the mirrors cold.
     install.made(names, changes.using())
     with ExitStack() as leases:

@@ -27,13 +27,17 @@ def sweep(redis: RedisClient | None = None) -> int:
 
 
 def run_sweep(redis: RedisClient) -> int:
-    """Do the work of ``sweep``. Raises redis-py's errors when Redis is away."""
-    # Without the lease, because the sweep of another process may take long, and a missing trigger loses changes.
+    """Do the work of ``sweep``. Return the number of applied changes, 0 while another process sweeps.
+
+    Raises redis-py's errors when Redis is away.
+    """
+    # Every process looks for missing triggers, not only the one with the lease: they lose changes, and the sweep of
+    # another process may take long.
     triggers.watch(redis)
     for extension in list_extensions():
         extension.before_sweep(redis)
-    with lease(redis, "sweep") as mine:
-        return _sweep_alone(redis) if mine else 0
+    with lease(redis, "sweep") as is_mine:
+        return _sweep_alone(redis) if is_mine else 0
 
 
 def _sweep_alone(redis: RedisClient) -> int:

@@ -34,7 +34,7 @@ class FailureLog:
         self._logged = Bounded[Hashable, bool](max_keys)  # whether the log knows of a failure that has not ended
         self._reminders = Throttle(lambda: FAILURE_LOG_SECONDS, clock=clock, max_keys=max_keys)
         self._lock = threading.Lock()
-        _all.add(self)
+        _all.add(self)  # for reset_all
 
     def add(
         self,

@@ -199,9 +199,10 @@ def find_busy(redis: RedisClient, mirror: str, rows: Sequence[str]) -> set[str]:
     pipe = redis.pipeline(transaction=False)
     for row in rows:
         pipe.pttl(_name_guard(mirror, row))
+    remaining_times = pipe.execute()
+    # Each step renews the guard. One that was renewed less than PUSH_BUSY_SECONDS ago has at least this time left.
     fresh = (PUSH_GUARD_SECONDS - PUSH_BUSY_SECONDS) * 1000
-    lives = pipe.execute()
-    return {row for row, life in zip(rows, lives, strict=True) if life > fresh}
+    return {row for row, remaining in zip(rows, remaining_times, strict=True) if remaining > fresh}
 
 
 def make_batches(mirror: WindowMirror, reached: Sequence[Reached], token: str | None = None) -> Iterator[Batch]:

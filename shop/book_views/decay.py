@@ -108,14 +108,18 @@ def _write_sql_scores(redis: RedisClient, before: str, until: datetime) -> None:
 
 
 def compute_scores_from_sql(until: datetime) -> dict[int, float]:
-    """Return the scores at ``until`` by book, from the views before it. One query per period."""
+    """Return the scores at ``until`` by book, from the views before it. One query per period.
+
+    A view counts 1 in its own period, and half as much with each later one.
+    """
     scores: dict[int, float] = defaultdict(float)
-    rows, seconds = View.objects.using(setting("DATABASE")), settings.SHOP_VIEW_PERIOD_SECONDS
-    period = int(until.timestamp()) // seconds
-    for at in range(period - MAX_AGE_PERIODS, period + 1):
-        start = datetime.fromtimestamp(at * seconds, tz=UTC)
+    seconds = settings.SHOP_VIEW_PERIOD_SECONDS
+    last = int(until.timestamp()) // seconds  # periods are numbered from 1970 on
+    for period in range(last - MAX_AGE_PERIODS, last + 1):
+        start = datetime.fromtimestamp(period * seconds, tz=UTC)
         end = min(until, start + timedelta(seconds=seconds))
-        found = rows.filter(seen_at__gte=start, seen_at__lt=end).values_list("book_id").annotate(Count("pk"))
-        for pk, count in found.order_by():
-            scores[pk] += count * 0.5 ** (period - at)
+        views = View.objects.using(setting("DATABASE")).filter(seen_at__gte=start, seen_at__lt=end)
+        weight = 0.5 ** (last - period)
+        for pk, count in views.values_list("book_id").annotate(Count("pk")).order_by():
+            scores[pk] += count * weight
     return {pk: score for pk, score in scores.items() if score >= MIN_SCORE}

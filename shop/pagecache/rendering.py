@@ -63,20 +63,25 @@ def make_anonymous_request(asked: PageRequest) -> WSGIRequest:
 def render_page(asked: PageRequest, get_response: GetResponse) -> StoredPage:
     """Render the page for a visitor without a session. Raises PageRefused."""
     http = make_anonymous_request(asked)
+    # Before the rendering, so that the page is never taken for newer than what it shows.
     made = clock.now().timestamp()
     with record() as seen, measure_life() as life:
         response = get_response(http)
     reason = find_refusal_reason(http, response)
     if reason:
         raise PageRefused(reason)
+    # Later requests send these reads again, to see whether the page is current. Other reads cannot be checked so.
     reads = PastReads.of(seen)
     if reads is None:
         raise PageRefused(_describe_other_sources(seen))
+    # The served page varies by cookie, because a visitor with a session gets another one.
     patch_vary_headers(response, ["Cookie"])
     headers = {name: value for name, value in response.items() if name not in DROPPED_HEADERS}
     headers["Vary"] = response["Vary"]
+    # Set if the page has forms. Each visitor gets a token of their own between the pieces.
     secret = http.META.get("CSRF_COOKIE", "")
-    pieces = [piece.encode() for piece in split_at_tokens(response.content.decode(response.charset), secret)]
+    text = response.content.decode(response.charset)
+    pieces = [piece.encode() for piece in split_at_tokens(text, secret)]
     return StoredPage(pieces, bool(secret), headers, reads, life.seconds, made)
 
 

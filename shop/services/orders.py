@@ -59,7 +59,7 @@ def claim_order(order_id: int, user_id: int) -> bool:
 @repeat_after_conflict
 def _cancel_order(order_id: int, by: User | None) -> Order:
     with transaction.atomic():
-        order = _lock_order_of(order_id, by)
+        order = _lock_order_for(by, order_id)
         if order.state == OrderState.CANCELLED:
             return order
         if order.state not in (OrderState.RESERVED, OrderState.PAID):
@@ -81,7 +81,7 @@ def _cancel_order(order_id: int, by: User | None) -> Order:
 def mark_order_sent(order_id: int, by: User | None = None) -> Order:
     """Mark a paid order as sent. Does nothing when repeated. Raises OrderNotFound and OrderStateRefused."""
     with transaction.atomic():
-        order = _lock_order_of(order_id, None)
+        order = _lock_order_for(None, order_id)
         if order.state == OrderState.SENT:
             return order
         if order.state != OrderState.PAID:
@@ -97,7 +97,7 @@ def mark_order_sent(order_id: int, by: User | None = None) -> Order:
 def refund_order(order_id: int, by: User | None = None) -> Order:
     """Refund the payment of an order that was sent. Raises OrderNotFound, NotSent, or NotRefundable (no payment)."""
     with transaction.atomic():
-        order = _lock_order_of(order_id, None)
+        order = _lock_order_for(None, order_id)
         if order.state == OrderState.CANCELLED:
             raise NotRefundable
         if order.state != OrderState.SENT:
@@ -108,13 +108,19 @@ def refund_order(order_id: int, by: User | None = None) -> Order:
     return order
 
 
-def _lock_order_of(order_id: int, by: User | None) -> Order:
+def _lock_order_for(by: User | None, order_id: int) -> Order:
+    """Lock an order and return it. Raises OrderNotFound, also if ``by`` is neither its customer nor may change orders.
+
+    by: None if the caller has checked the permission.
+    """
     try:
         order = lock_order(order_id)
     except Order.DoesNotExist:
         raise OrderNotFound from None
+    if by is None or order.user_id == by.pk:
+        return order
     # Not found rather than forbidden, because the difference would tell which order numbers exist.
-    if by is not None and order.user_id != by.pk and not (by.is_staff and by.has_perm("shop.change_order")):
+    if not (by.is_staff and by.has_perm("shop.change_order")):
         raise OrderNotFound
     return order
 

@@ -31,7 +31,7 @@ def get_order_quantities(order_id: int) -> dict[int, int]:
 
 def reserve_copies(lines: Quantities) -> None:
     """Reserve copies. Raises TooFewCopies, also for products that are not for sale."""
-    for pk, count in sorted(lines.items()):
+    for pk, count in _in_lock_order(lines):
         # The condition is part of the update: after a separate read, two buyers could take the last copy.
         enough = Q(is_active=True, stock__gte=F("reserved") + count)
         if not Product.objects.filter(enough, pk=pk).update(reserved=F("reserved") + count):
@@ -40,8 +40,8 @@ def reserve_copies(lines: Quantities) -> None:
 
 
 def release_copies(lines: Quantities) -> None:
-    """Release reserved copies."""
-    for pk, count in sorted(lines.items()):
+    """Release reserved copies. Raises LedgerError."""
+    for pk, count in _in_lock_order(lines):
         # With the condition, a release that happens twice is an error, and does not take copies that others have
         # reserved.
         _require_change(Product.objects.filter(pk=pk, reserved__gte=count).update(reserved=F("reserved") - count), pk)
@@ -49,8 +49,8 @@ def release_copies(lines: Quantities) -> None:
 
 
 def sell_reserved_copies(lines: Quantities) -> None:
-    """Sell reserved copies."""
-    for pk, count in sorted(lines.items()):
+    """Take reserved copies off the stock, for paid orders. Raises LedgerError."""
+    for pk, count in _in_lock_order(lines):
         # Both columns in one statement, because stock minus reserved must not change when reserved copies are sold.
         changed = {"stock": F("stock") - count, "reserved": F("reserved") - count}
         _require_change(Product.objects.filter(pk=pk, reserved__gte=count).update(**changed), pk)
@@ -66,7 +66,7 @@ def sell_unreserved_copies(lines: Quantities) -> bool:
     try:
         # A savepoint, so that the first products get their copies back if a later one has too few.
         with transaction.atomic():
-            for pk, count in sorted(lines.items()):
+            for pk, count in _in_lock_order(lines):
                 enough = Q(stock__gte=F("reserved") + count)
                 if not Product.objects.filter(enough, pk=pk).update(stock=F("stock") - count):
                     raise TooFewCopies
@@ -77,8 +77,8 @@ def sell_unreserved_copies(lines: Quantities) -> bool:
 
 
 def return_sold_copies(lines: Quantities) -> None:
-    """Return sold copies to the stock."""
-    for pk, count in sorted(lines.items()):
+    """Return sold copies to the stock. Raises LedgerError."""
+    for pk, count in _in_lock_order(lines):
         _require_change(Product.objects.filter(pk=pk).update(stock=F("stock") + count), pk)
     _send_hint(lines)
 
@@ -93,6 +93,12 @@ def count_available_copies(ids: Mapping[int, int]) -> dict[int, int]:
 def find_withdrawn(ids: Mapping[int, int]) -> set[int]:
     """Return the products that are not for sale any more."""
     return set(ids) - set(Product.objects.for_sale().filter(pk__in=list(ids)).values_list("pk", flat=True))
+
+
+def _in_lock_order(lines: Quantities) -> list[tuple[int, int]]:
+    """Return the products and quantities in the order in which every transaction updates them."""
+    # In different orders, two transactions could each wait for a product that the other one has locked.
+    return sorted(lines.items())
 
 
 def _require_change(changed: int, pk: int) -> None:

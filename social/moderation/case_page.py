@@ -7,6 +7,7 @@ from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
+from catalog.lists.models import ReadingList
 from catalog.models import Tag
 from common.paths import make_path
 from social.models import Post
@@ -58,13 +59,15 @@ class ShownReport(NamedTuple):
 class CasePage:
     """The values of the template of a case. posts: the reported post in its thread, or the newest posts of the target.
 
-    is_missing: the reported post does not exist any more.
+    is_missing: the reported post or list does not exist any more.
     """
 
     def __init__(self, case: Case) -> None:
         self.case = case
         self.posts = _find_posts(case)
-        self.is_missing = case.kind == Kind.POST and not any(shown.is_reported for shown in self.posts)
+        self.list = ReadingList.objects.filter(pk=int(case.target)).first() if case.kind == Kind.LIST else None
+        is_there = self.list is not None or any(shown.is_reported for shown in self.posts)
+        self.is_missing = case.kind in (Kind.POST, Kind.LIST) and not is_there
         self.reports = _find_reports(case)
         self.decisions = list(case.decisions.select_related("staff").order_by("-pk"))
         self.appeals = list(Appeal.objects.filter(decision__case=case).order_by("-pk"))
@@ -74,6 +77,11 @@ class CasePage:
     def title(self) -> str:
         """Return what was reported."""
         return describe_target(self.case)
+
+    @property
+    def list_path(self) -> str:
+        """Return the path of the list's page, or ""."""
+        return make_path("social:list", self.list.pk) if self.list else ""
 
     @property
     def tag_path(self) -> str:
@@ -92,6 +100,9 @@ def describe_target(case: Case) -> str:
             return case.author.username if case.author else "–"
         case Kind.HASHTAG:
             return f"#{case.target}"
+        case Kind.LIST:
+            name = case.author.username if case.author else "–"
+            return _("List by %(name)s") % {"name": name}
     return case.target
 
 

@@ -30,6 +30,7 @@ class Kind(models.TextChoices):
     READER = "reader", _("reader")
     HASHTAG = "hashtag", _("hashtag")
     TAG = "tag", _("tag")
+    LIST = "list", _("list of books")
 
 
 class Reason(models.TextChoices):
@@ -92,7 +93,7 @@ class Case(models.Model):
 
     kind = models.CharField(_("kind"), max_length=8, choices=Kind)
     target = models.CharField(_("target"), max_length=200)  # the id, or the name of a hashtag or tag
-    # Whoever wrote the post, or the reported reader.
+    # Whoever wrote the post or made the list, or the reported reader.
     author = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         verbose_name=_("author"),

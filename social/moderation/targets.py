@@ -1,4 +1,4 @@
-"""What may be reported: posts, readers, hashtags and tags, as a visitor sees them."""
+"""What may be reported: posts, readers, hashtags, tags and lists of books, as a visitor sees them."""
 
 from typing import NamedTuple
 from urllib.parse import urlencode
@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 from django.db.models import Q
 from django.utils.translation import gettext as _
 
+from catalog.lists.selectors import get_list
 from catalog.models import Tag
 from catalog.names import normalise
 from catalog.query import Tag as QueryTag
@@ -17,6 +18,7 @@ from social.content.tokens import fold_hashtag
 from social.mirrors.profiles import ProfileMirror
 from social.models import Post
 from social.moderation.models import Kind
+from social.relations.audience import find_visible_levels
 from social.relations.profiles import get_profile
 from social.reviews.models import Review
 from social.selectors import get_post, get_posts_tagged
@@ -47,6 +49,8 @@ def find_target(kind: str, key: str, viewer: int | None) -> Target | None:
             return _find_hashtag(key)
         case Kind.TAG:
             return _find_tag(key)
+        case Kind.LIST:
+            return _find_list(parse_id(key), viewer)
     return None
 
 
@@ -82,6 +86,19 @@ def _find_hashtag(written: str) -> Target | None:
     if name is None or not get_posts_tagged(name, None).posts:
         return None
     return Target(Kind.HASHTAG, name, f"#{name}", f"#{name}", None, make_path("social:hashtag", name))
+
+
+def _find_list(pk: int | None, viewer: int | None) -> Target | None:
+    found = get_list(pk) if pk else None
+    if pk is None or found is None:
+        return None
+    # Also a list of a reader whom the viewer has blocked, or who blocks the viewer.
+    for visitor in (viewer, None):
+        person = get_profile(found["user"], visitor)
+        if person and not person.is_blocked and found["privacy"] in find_visible_levels(person, [found["privacy"]]):
+            text = f"{found['name']}\n{found['description']}".strip()
+            return Target(Kind.LIST, str(pk), found["name"], text, found["user"], make_path("social:list", pk))
+    return None
 
 
 def _find_tag(written: str) -> Target | None:

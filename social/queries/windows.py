@@ -5,7 +5,7 @@ Ids come newest first. Every function takes a fixed number of queries for any nu
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 from django.db import connections
 from django.db.models import QuerySet
@@ -83,38 +83,61 @@ def find_reached_timelines(rows: Sequence[str], after: str | None, limit: int) -
     Inactive authors need no check here: they are in no reader's set of followed users, and a status change recomputes
     the windows.
     """
-    posts = [(ends[0], ends[1]) for row in rows if len(ends := parse_ids(row.split(":"))) == 2]
-    # Deleted and hidden posts are not found here. They are delivered to all followers, as removals.
-    there = _posts().filter(pk__in=[pk for pk, _ in posts], is_hidden=False)
-    quiet: set[int] = set()
-    pulled: dict[int, bool] = {}
-    replied: dict[int, int] = {}  # the author of the parent, for replies to others; 0 after the account's deletion
-    for pk, author, is_pulled, is_quiet, parent, other in there.values_list(
-        "pk", "user_id", "is_pulled", "is_quiet", "parent_id", "parent_author_id"
-    ):
-        pulled[pk] = is_pulled
-        if is_quiet:
-            quiet.add(pk)
-        if parent is not None and other != author:
-            replied[pk] = other or 0
-    by_author: dict[int, list[int]] = defaultdict(list)
+    posts = _parse_rows(rows)
+    shown = _read_shown_posts([pk for pk, _ in posts])
+    pushed: dict[int, list[int]] = defaultdict(list)  # posts to push to followers, by author
     found: list[Reached] = []
     for pk, author in posts:
-        if pk in quiet:
+        post = shown.get(pk, _REMOVED)
+        if post.is_quiet:
             continue
-        if not pulled.get(pk, False):
-            by_author[author].append(pk)
         if after is None:
-            found.append(Reached(str(author), pk, "", pk in pulled))
-    follows = Follow.objects.using(setting("DATABASE")).filter(followee_id__in=list(by_author))
+            found.append(Reached(str(author), pk, source="", shown=pk in shown))
+        if not post.is_pulled:
+            pushed[author].append(pk)
+    follows = Follow.objects.using(setting("DATABASE")).filter(followee_id__in=list(pushed))
     if after is not None:
         follows = follows.filter(follower_id__gt=int(after))
     for follower, author in follows.order_by("follower_id").values_list("follower_id", "followee_id")[:limit]:
-        for pk in by_author[author]:
-            other = replied.get(pk, follower)
-            also = "" if other == follower else str(other)
-            found.append(Reached(str(follower), pk, str(author), pk in pulled, also))
+        for pk in pushed[author]:
+            replied_to = shown.get(pk, _REMOVED).replied_to
+            # A follower sees replies to themselves, and otherwise only those to authors whom they follow, too.
+            also = "" if replied_to in (None, follower) else str(replied_to)
+            found.append(Reached(str(follower), pk, source=str(author), shown=pk in shown, also=also))
     return found
+
+
+class _ShownPost(NamedTuple):
+    """What decides which timelines a post reaches.
+
+    replied_to: for a reply to another reader, this reader's id, 0 after the deletion of the account; None otherwise.
+    """
+
+    is_pulled: bool
+    is_quiet: bool
+    replied_to: int | None
+
+
+# Deleted and hidden posts are delivered to all followers, as removals.
+_REMOVED: Final = _ShownPost(is_pulled=False, is_quiet=False, replied_to=None)
+
+
+def _parse_rows(rows: Sequence[str]) -> list[tuple[int, int]]:
+    """Return the post and the author of each row "id:author", without rows of another form."""
+    ends = [parse_ids(row.split(":")) for row in rows]
+    return [(pair[0], pair[1]) for pair in ends if len(pair) == 2]
+
+
+def _read_shown_posts(pks: Sequence[int]) -> dict[int, _ShownPost]:
+    """Return these posts by id, without deleted and hidden ones."""
+    columns = ("pk", "user_id", "is_pulled", "is_quiet", "parent_id", "parent_author_id")
+    found = _posts().filter(pk__in=pks, is_hidden=False).values_list(*columns)
+    shown: dict[int, _ShownPost] = {}
+    for pk, author, is_pulled, is_quiet, parent, parent_author in found:
+        is_reply_to_other = parent is not None and parent_author != author
+        replied_to = (parent_author or 0) if is_reply_to_other else None
+        shown[pk] = _ShownPost(is_pulled, is_quiet, replied_to)
+    return shown
 
 
 def find_books_after(after: str | None, limit: int) -> list[str]:

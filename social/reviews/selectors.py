@@ -121,19 +121,23 @@ def _read_starred(book_id: int, below: int, limit: int, stars: int | None = None
 def _collect(
     viewer: int | None, read_chunk: ReadChunk, below: int, size: int, skipped: frozenset[int] = frozenset()
 ) -> ReviewPage:
-    """Return the next ``size`` reviews that the viewer sees. skipped: posts to leave out."""
-    found: list[tuple[PostRecord, int]] = []
+    """Return the next ``size`` reviews that the viewer sees. below: the cursor. skipped: posts to leave out."""
+    posts: list[PostRecord] = []
+    cursors: list[int] = []  # of the posts: their scores in this order
+    # Bounded steps, as in timelines: a reader who has muted many gets a short page with a next one.
     for limit in (size + EXTRA_IDS, *FURTHER_IDS):
         positions = read_chunk(below, limit)
-        goes_on = len(positions) == limit
-        below = positions[-1].score if goes_on else 0
+        is_last_chunk = len(positions) < limit
+        below = 0 if is_last_chunk else positions[-1].score
         scores = {position.post: position.score for position in positions if position.post not in skipped}
-        found += [(post, scores[post["id"]]) for post in _read_visible(list(scores), viewer)]
-        # Bounded steps, as in timelines: a reader who has muted many gets a short page with a next one.
-        if len(found) > size or not goes_on:
+        for post in _read_visible(list(scores), viewer):
+            posts.append(post)
+            cursors.append(scores[post["id"]])
+        if len(posts) > size or is_last_chunk:
             break
-    posts = [post for post, _ in found[:size]]
-    return ReviewPage(posts, found[size - 1][1] if len(found) > size else below or None)
+    if len(posts) > size:
+        return ReviewPage(posts[:size], cursors[size - 1])
+    return ReviewPage(posts, below or None)
 
 
 def _read_visible(ids: Sequence[int], viewer: int | None) -> list[PostRecord]:

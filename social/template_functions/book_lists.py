@@ -16,11 +16,13 @@ MAX_LISTS: Final = 5  # fewer than the page reads, because the visitor may have 
 
 @pass_context
 def lists_with_book(context: Context, row_ids: Sequence[int]) -> SafeString:
-    """Show some of the public lists that contain a book: those of its rows ``row_ids``."""
-    found = find_public_lists(row_ids) if row_ids else []
-    if not found:
+    """Show some of the public lists that contain a book. row_ids: the rows of these lists that name the book."""
+    lists = find_public_lists(row_ids) if row_ids else []
+    if not lists:
         return SafeString()
-    me = visitor(context)
-    people = {person.id: person for person in find_people(me.pk if me else 0, [one["user"] for one in found])}
-    shown = [(one, people[one["user"]]) for one in found if one["user"] in people][:MAX_LISTS]
-    return render_part(context, "social/_lists_with_book.html", {"lists": shown})
+    viewer = visitor(context)
+    owner_ids = [one["user"] for one in lists]
+    # Without the readers whom the visitor must not see.
+    owners = {owner.id: owner for owner in find_people(viewer.pk if viewer else 0, owner_ids)}
+    shown = [(one, owners[one["user"]]) for one in lists if one["user"] in owners]
+    return render_part(context, "social/_lists_with_book.html", {"lists": shown[:MAX_LISTS]})

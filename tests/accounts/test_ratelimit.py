@@ -67,15 +67,15 @@ def test_local_counters_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ratelimit, "MAX_LOCAL_COUNTERS", 3)
     counters = LocalCounters()
     for n in range(10):
-        assert counters.allow(f"visitor {n}", 1, 3600) == 0
-    assert len(counters._found) == 3
-    assert counters.allow("visitor 9", 1, 3600) > 0
+        assert counters.count_event(f"visitor {n}", 1, 3600) == 0
+    assert len(counters._counters) == 3
+    assert counters.count_event("visitor 9", 1, 3600) > 0
 
 
 def test_a_local_limit_ends_with_its_period() -> None:
     counters = LocalCounters()
-    assert counters.allow("alice", 1, 0) == 0
-    assert counters.allow("alice", 1, 0) == 0
+    assert counters.count_event("alice", 1, 0) == 0
+    assert counters.count_event("alice", 1, 0) == 0
 
 
 @pytest.mark.parametrize("away", [False, True], ids=["with redis", "without"])

@@ -56,6 +56,8 @@ def test_a_book_is_read_twice_by_keyboard(
     expect(page.get_by_text("Now on the shelf “Did not finish”.")).to_be_visible()
     page.get_by_role("button", name="Undo").press("Enter")
     expect(page.get_by_text("Undone.")).to_be_visible()
+    if has_scripts:
+        expect(page.locator("#shelf-undo")).to_be_focused()
     page.get_by_role("button", name="Remove from your shelves").press("Enter")
     expect(page.get_by_role("link", name="1 earlier reading")).to_have_count(0)
     page.get_by_role("button", name="Undo").press("Enter")

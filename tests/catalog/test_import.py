@@ -272,6 +272,7 @@ def test_a_limit_imports_the_first_books_and_a_later_run_the_rest(tmp_path: Path
         ("tags.csv", b"tag_id,tag_id,tag_name\n", 'tags.csv, line 1: the column "tag_id" is there twice'),
         ("books.csv", b"book_id,title\n1,x\n", 'books.csv, line 1: the column "goodreads_book_id" is missing'),
         ("tags.csv", b'tag_id,tag_name\n1,a\n2,"b\n3,c\n', "tags.csv, line 3: a quoted cell that begins here"),
+        ("tags.csv", b'tag_id,tag_name\n1,a\n2,"b\n3,"c"\n', "tags.csv, line 3: a quoted cell that begins here"),
     ],
 )
 def test_an_unreadable_file_is_a_one_line_error_with_exit_code_2(

@@ -79,6 +79,9 @@ def test_loading_the_demo_again_changes_nothing(capsys: pytest.CaptureFixture[st
     assert Book.objects.count() == BOOK_COUNT
     assert Change.objects.count() == changes
     shown = {record["title"]: record for record in load_book_records(list(Book.objects.values_list("pk", flat=True)))}
+    assert len({record["isbn"] for record in shown.values()}) == BOOK_COUNT
     for demo in generate_books():
         assert shown[demo.title]["authors"] == list(demo.authors)
+        # No country has numbers that begin so.
+        assert shown[demo.title]["isbn"].startswith("9799"), "the record has no wrong numbers"
         assert shown[demo.title]["tags"] == sorted(demo.tags)

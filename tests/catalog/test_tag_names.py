@@ -1,18 +1,25 @@
 """Aliases of tags, tags that name shelves, and the counts of tags: imported, merged, and shown by Redis and SQL."""
 
 import json
+from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from django.apps import apps
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.admin.utils import construct_change_message
 from django.core.management import call_command
+from django.db import connection
+from django.forms import modelform_factory
 from django.test import Client
 from pytest_django.fixtures import Settings
 
 from accounts.models import User
 from catalog.local.index import local_copy
 from catalog.models import Book, Tag, TagAlias, Tagging, TagVote
-from catalog.names import is_shelf_name
+from catalog.names import is_hidden_name
 from catalog.selectors import get_book
 from catalog.tags import services
 from mirror.relay import drains
@@ -140,20 +147,26 @@ def test_a_merge_shows_at_the_next_request(staff: Client) -> None:
         *((name, True) for name in ("currently-reading", "books-i-own", "my-library", "kindle", "to-read-fiction")),
         *((name, True) for name in ("tbr", "tbr-pile", "to-reread", "classics-to-read", "didn-t-finish", "unfinished")),
         *((name, True) for name in ("on-my-shelf", "bookshelf", "borrowed", "nook", "5-stars", "3-star", "have")),
+        *(
+            (name, True)
+            for name in ("favorites", "all-time-favorites", "favourite-authors", "audio", "adult", "english")
+        ),
+        *((name, True) for name in ("book-club", "bookclub", "novels", "series", "re-read", "for-school")),
+        *((name, False) for name in ("young-adult", "adult-fiction", "audiophile", "english-history", "picture-book")),
         *((name, False) for name in ("1001-books-to-read", "star-wars", "bookshelves-x", "have-a-heart", "5-senses")),
         *((name, False) for name in ("fantasy", "1001-books", "readers", "reading-rainbow-x", "ownership", "defaults")),
         *((name, False) for name in ("must-see", "mythology", "library-science", "1984", "20th-century", "minerals")),
     ],
 )
 def test_tags_that_name_shelves_are_recognised(name: str, is_shelf: bool) -> None:
-    assert is_shelf_name(name) is is_shelf
+    assert is_hidden_name(name) is is_shelf
 
 
 def test_the_patterns_come_from_the_settings(settings: Settings) -> None:
     settings.CATALOG_HIDDEN_TAGS = ["x.*"]
-    assert (is_shelf_name("xyz"), is_shelf_name("to-read")) == (True, False)
+    assert (is_hidden_name("xyz"), is_hidden_name("to-read")) == (True, False)
     settings.CATALOG_HIDDEN_TAGS = []
-    assert not is_shelf_name("xyz")
+    assert not is_hidden_name("xyz")
 
 
 @rows
@@ -162,6 +175,21 @@ def test_new_tags_that_name_shelves_are_hidden(tmp_path: Path, capsys: Capture) 
     load(tmp_path, capsys)
     services.add_tag_to_books(Book.objects.all(), "Default")
     assert set(Tag.objects.filter(hidden=True).values_list("name", flat=True)) == {"to-read", "default"}
+
+
+@rows
+def test_an_upgrade_hides_more_tags_but_keeps_what_staff_decided(settings: Settings) -> None:
+    """Staff have shown "kindle", which an older pattern hid, and decided about "audio" in the admin."""
+    migration = import_module("catalog.migrations.0014_hide_more_tags")
+    for name in ("favorites", "english", "audio", "kindle", "fantasy", "novels"):
+        Tag.objects.create(name=name)
+    form: Any = modelform_factory(Tag, fields=["hidden"])({"hidden": "on"})
+    message = construct_change_message(form, [], add=False)
+    staff = User.objects.create_superuser("root", password="p")
+    LogEntry.objects.log_actions(staff.pk, [Tag.objects.get(name="audio")], CHANGE, message)
+    settings.CATALOG_HIDDEN_TAGS = [*settings.CATALOG_HIDDEN_TAGS[:-3], "favorites", "english|audio"]
+    migration.hide_tags(apps, SimpleNamespace(connection=connection))
+    assert set(Tag.objects.filter(hidden=True).values_list("name", flat=True)) == {"favorites", "english"}
 
 
 @commits

@@ -15,7 +15,7 @@ from django.db import connection
 from django.test import TransactionTestCase
 
 from mirror import registry
-from mirror.comparison.expected import says
+from mirror.comparison.expected import describe_entry
 from mirror.declare.entries import single
 from mirror.declare.mirrors import Mirror
 from mirror.metrics import counted
@@ -135,7 +135,7 @@ class Comparison:
         found: dict[str, str] = {}
         for pk, row in loaded.items():
             for entry in single(list(mirror.index(pk, mirror.record(row)))):
-                key = says(entry)[0]
+                key = describe_entry(entry)[0]
                 found[key] = "zset" if type(entry).__name__ == "Scored" else "set"
         return list(found.items())[:MOST_KEYS]
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from mirror import Family, Field, Member, Members, Scored, Value
-from mirror.comparison.expected import Sums, says
+from mirror.comparison.expected import Sums, describe_entry
 from mirror.comparison.scan import Content
 from mirror.declare.entries import Contribution
 from mirror.declare.watches import Kind
@@ -51,7 +51,7 @@ def test_extra_member_with_the_hash_zero_is_detected() -> None:
 
 
 def test_entry_is_described_by_key_member_and_value() -> None:
-    assert says(Member("k", "m")) == ("k", "m", "")
-    assert says(Scored("k", "m", 2)) == ("k", "m", "2.0")
-    assert says(Field("k", "f", "v")) == ("k", "f", "v")
-    assert says(Value("k", "v")) == ("k", "", "v")
+    assert describe_entry(Member("k", "m")) == ("k", "m", "")
+    assert describe_entry(Scored("k", "m", 2)) == ("k", "m", "2.0")
+    assert describe_entry(Field("k", "f", "v")) == ("k", "f", "v")
+    assert describe_entry(Value("k", "v")) == ("k", "", "v")

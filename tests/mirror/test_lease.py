@@ -8,7 +8,7 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from mirror.redis import naming
 from mirror.redis.clients import client
-from mirror.redis.lease import delete_if_says, lease
+from mirror.redis.lease import lease, release_lease
 from mirror.redis.session import Session
 from tests.support.servers import RedisServer, wait_until
 from tests.support.timeouts import hung
@@ -54,7 +54,7 @@ def test_lease_that_changes_hands_during_the_release_is_kept(redis: Redis, monke
 
     redis.set(naming.lease(NAME), "mine")
     monkeypatch.setattr(Session, "watch_and_ask", overtaken)
-    delete_if_says(client(), naming.lease(NAME), "mine")
+    release_lease(client(), naming.lease(NAME), "mine")
     assert redis.get(naming.lease(NAME)) == b"another's"
 
 

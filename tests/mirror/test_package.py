@@ -210,6 +210,15 @@ def test_wheel_contains_mirror_alone(wheel: Path) -> None:
     assert set(metadata.get_all("Provides-Extra") or []) == {"celery", "hiredis", "postgres", "prometheus", "unfold"}
 
 
+@pytest.mark.only_on("sqlite")
+def test_build_imports_only_packages_that_it_requires() -> None:
+    # The fixture builds without isolation, so this environment's packages would hide a missing requirement.
+    code = "import sys; known = set(sys.modules); import tools.compile_messages; print(*set(sys.modules) - known)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    imported = {name.partition(".")[0] for name in done.stdout.split()}
+    assert imported - sys.stdlib_module_names == {"polib", "tools"}
+
+
 @pytest.mark.slow
 def test_tutorial_prints_what_it_says(project: Project) -> None:
     assert project.session == ""

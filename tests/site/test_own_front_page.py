@@ -17,6 +17,7 @@ from config.pages.own import find_own_page
 from mirror.redis.recorder import record
 from mirror.relay.sql_only import sql_only
 from shop.models import Recommendation
+from social.profiles.similar import rebuild_similar_readers
 from social.services import people
 from social.services.posts import create_post
 from tests.support.shop.make import make_product
@@ -26,6 +27,7 @@ from tests.support.warm_mirrors import catch_up, rebuild
 pytestmark = pytest.mark.django_db(transaction=True)
 HEADING = re.compile(r"<h2[^>]*>(.*?)</h2>", re.DOTALL)
 OWN = ["Continue reading", "Reading goal", "Home timeline", "Because you read Liked", "New in your series"]
+OWN.append("Readers with similar taste")
 
 
 class Town(NamedTuple):
@@ -69,6 +71,10 @@ def _read_books(town: Town) -> None:
     put_on_shelf(reader, town.titles["Owned"], Shelf.WANT, today)
     put_on_shelf(reader, town.titles["One (Tale, #1)"], Shelf.READ, today)
     set_goal(reader, today.year, 12)
+    twin = User.objects.create_user("tina").pk
+    for name in ("Now", "Liked", "Disliked"):
+        put_on_shelf(twin, town.titles[name], Shelf.READ, today)
+    rebuild_similar_readers()
     people.follow(reader, town.friend.pk)
     create_post(town.friend.pk, "A post by Fred")
 

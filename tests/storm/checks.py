@@ -1,7 +1,7 @@
 """Checks at the end of a storm, when all faults are over: SQL and the pages against the ledger."""
 
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Hashable
 from contextlib import suppress
 
@@ -9,9 +9,10 @@ from django.db import DatabaseError, connections
 from redis.exceptions import RedisError
 
 from accounts.models import LoginStats, User
+from catalog.library.models import WORKING, LibraryImport
 from catalog.lists.models import ListedBook
 from catalog.models import Tag, TagVote
-from catalog.shelves.models import ShelfEntry
+from catalog.shelves.models import ReadingProgress, ShelfEntry
 from demo.browser import SiteUnavailable
 from mirror import status
 from mirror.models import Change
@@ -20,7 +21,9 @@ from mirror.visits import statuses as visits_statuses
 from shop.models import Order, OrderLine, OrderState, Payment, PaymentState, Product
 from social.models import Block, Follow, Like, Post
 from social.reviews.models import Review
+from social.welcome.models import ChosenGenre
 from tests.storm.ledger import Cell, Ledger, Outcome
+from tests.storm.library import IMPORTED_BOOKS, LIST_NAME
 from tests.storm.people import JSON, SESSIONS_PATH, Person
 from tests.storm.stack import Stack
 from tests.support.mirror import command
@@ -39,6 +42,7 @@ def find_unrest() -> list[str]:
         pending = Change.objects.pending().count()
         cold = [name for name, is_warm in status.warm_mirrors(relay_client()).items() if not is_warm]
         visits = [v.kind for v in visits_statuses() if v.waiting != 0 or not v.restored]
+        imports = LibraryImport.objects.filter(state__in=WORKING).count()
         unpaid = Payment.objects.filter(state__in=(PaymentState.STARTED, PaymentState.REFUND_DUE)).count()
     except (DatabaseError, RedisError) as error:
         return [str(error)]
@@ -47,6 +51,7 @@ def find_unrest() -> list[str]:
         "cold mirrors": cold,
         "visits": visits,
         "open payments": unpaid,
+        "working imports": imports,
     }
     return [f"{name}: {value}" for name, value in found.items() if value]
 
@@ -78,7 +83,11 @@ class FinalCheck:
             ("tag", _read_tags(), False),
             ("shelf", _read_shelves("shelf"), ""),
             ("stars", _read_shelves("stars"), None),
-            ("listed", _read_lists(), False),
+            ("listed", _read_lists("storm "), False),
+            ("ordered", _read_lists(LIST_NAME, "ordered"), False),
+            ("note", {("note", note): True for note in _notes()}, False),
+            ("genres", _read_genres(), ()),
+            ("imported", _read_imported(), False),
             ("review", _read_reviews(), ""),
             ("tag name", {("tag name", pk): name for pk, name in Tag.objects.values_list("pk", "name")}, None),
             ("hiding", _read_hidden(), True),  # a deleted post is hidden as well
@@ -86,6 +95,7 @@ class FinalCheck:
         )
         for kind, rows, absent in tables:
             self._compare(kind, rows, absent)
+        self._check_notes()
         self._check_posts()
         self._check_likes()
         self._check_logins()
@@ -124,6 +134,11 @@ class FinalCheck:
         if len(missing) > excused:
             self.lost += len(missing) - excused
             self.ledger.add_violation(f"lost: {len(missing)} posts are missing, {excused} were deleted: {missing}")
+
+    def _check_notes(self) -> None:
+        for note, number in Counter(_notes()).items():
+            if number > 1:
+                self._add_doubled(f"note {note!r} exists {number} times")
 
     def _check_likes(self) -> None:
         """The likes of the posts that are left."""
@@ -222,9 +237,29 @@ def _pairs(model: type[Follow | Block], one: str, other: str) -> list[tuple[str,
     return [*model.objects.values_list(f"{one}__username", f"{other}__username")]
 
 
-def _read_lists() -> Rows:
-    rows = ListedBook.objects.values_list("reading_list__user__username", "book_id")
-    return {("listed", name, book): True for name, book in rows}
+def _read_lists(start: str, kind: str = "listed") -> Rows:
+    """Return the books on lists whose names begin with ``start``."""
+    rows = ListedBook.objects.filter(reading_list__name__startswith=start)
+    found = rows.values_list("reading_list__user__username", "book_id")
+    return {(kind, name, book): True for name, book in found}
+
+
+def _notes() -> list[str]:
+    return [*ReadingProgress.objects.values_list("note", flat=True)]
+
+
+def _read_genres() -> Rows:
+    found: dict[str, list[str]] = defaultdict(list)
+    for name, tag in ChosenGenre.objects.order_by("tag__name").values_list("user__username", "tag__name"):
+        found[name].append(tag)
+    return {("genres", name): tuple(tags) for name, tags in found.items()}
+
+
+def _read_imported() -> Rows:
+    """Return who has all books of the file on shelves. A part of them is neither imported nor undone."""
+    rows = ShelfEntry.objects.filter(book__in=IMPORTED_BOOKS)
+    counts = Counter(rows.values_list("user__username", flat=True))
+    return {("imported", name): True if n == len(IMPORTED_BOOKS) else f"only {n} books" for name, n in counts.items()}
 
 
 def _read_reviews() -> Rows:

@@ -5,11 +5,14 @@ import random
 import threading
 import time
 import traceback
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from http.cookiejar import Cookie
 from urllib.error import HTTPError
+
+from django.core.files import File
+from django.test.client import BOUNDARY, MULTIPART_CONTENT, encode_multipart
 
 from accounts.sessions.rows import hash_token
 from demo.browser import Answer, Browser, SiteUnavailable
@@ -46,6 +49,13 @@ class Tab(Browser):
         super().__init__(url)
         for cookie in session:
             self._cookies.set_cookie(copy.copy(cookie))
+
+    def post(self, path: str, fields: Mapping[str, object], *, accept: str = "text/html") -> Answer:
+        """Submit a form of the last page, also with files."""
+        if not any(isinstance(value, File) for value in fields.values()):
+            return super().post(path, fields, accept=accept)
+        given = {**fields, "csrfmiddlewaretoken": self._find_csrf_token()}
+        return self._ask(path, encode_multipart(BOUNDARY, given), accept, MULTIPART_CONTENT)
 
     def copy_session(self) -> list[Cookie]:
         """Return the session cookie alone, without the cookie that makes SQL answer after a write."""
@@ -97,14 +107,7 @@ class Person(threading.Thread):
 
     def run(self) -> None:
         """Act until the event `end` is set."""
-        acts: list[tuple[Callable[[], None], int]] = [
-            (self.view_page, 7), (self.search, 2), (self.view_book, 3), (self.tag, 2), (self.shelve, 2),
-            (self.rate, 2), (self.follow, 2), (self.block, 1), (self.post, 3), (self.like, 2),
-            (self.review, 1), (self.delete, 1), (self.fill_cart, 3), (self.list_book, 2),
-            (self.buy, 2), (self.log_in, 2), (self.log_out, 2), (self.register_newcomer, 1),
-            (self.probe_ended_session, 3), (self.probe_gone_post, 3),
-        ]  # fmt: skip
-        choices, weights = zip(*acts, strict=True)
+        choices, weights = zip(*self.list_acts(), strict=True)
         while not self.end.wait(self.random.uniform(*PAUSE_SECONDS)):
             try:
                 (self.find_urgent() or self.random.choices(choices, weights)[0])()
@@ -113,6 +116,16 @@ class Person(threading.Thread):
             except Exception:
                 self.ledger.add_violation(f"{self.name} stopped: {traceback.format_exc()}")
                 return
+
+    def list_acts(self) -> list[tuple[Callable[[], None], int]]:
+        """Return the acts with their weights."""
+        return [
+            (self.view_page, 7), (self.search, 2), (self.view_book, 3), (self.tag, 2), (self.shelve, 2),
+            (self.rate, 2), (self.follow, 2), (self.block, 1), (self.post, 3), (self.like, 2),
+            (self.review, 1), (self.delete, 1), (self.fill_cart, 3), (self.list_book, 2),
+            (self.buy, 2), (self.log_in, 2), (self.log_out, 2), (self.register_newcomer, 1),
+            (self.probe_ended_session, 3), (self.probe_gone_post, 3),
+        ]  # fmt: skip
 
     def find_urgent(self) -> Callable[[], None] | None:
         """Return what precedes the usual acts: a logout during a fault, and a probe of it shortly after the fault."""

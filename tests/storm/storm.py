@@ -12,6 +12,7 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from accounts.users import bulk
+from catalog.models import Tag
 from demo.books import BOOK_COUNT, load_demo_books
 from demo.browser import SiteUnavailable
 from mirror.models import Change
@@ -19,7 +20,8 @@ from shop.models import Product
 from tests.storm.checks import FinalCheck, find_unrest, wait_for_convergence
 from tests.storm.faults import Weather, plan_faults
 from tests.storm.ledger import Calendar, Ledger, Outcome
-from tests.storm.people import BOOKS, PASSIVE, REVIEWED_BOOKS, Person, Tab
+from tests.storm.library import IMPORTED_BOOKS, Librarian
+from tests.storm.people import BOOKS, PASSIVE, TAGS, Person, Tab
 from tests.storm.stack import Stack
 from tests.support.servers import wait_until
 
@@ -43,7 +45,8 @@ class Storm:
 
     def __init__(self, stack: Stack, seed: str, minutes: float, *, is_small: bool, has_faults: bool) -> None:
         self.seed, self.seconds, self.has_faults = seed, minutes * 60, has_faults
-        self.people, self.books = (FEW_PEOPLE, len(BOOKS) + len(REVIEWED_BOOKS)) if is_small else (PEOPLE, BOOK_COUNT)
+        # The books have ids from 1, and those to be imported have the last ones.
+        self.people, self.books = (FEW_PEOPLE, IMPORTED_BOOKS[-1]) if is_small else (PEOPLE, BOOK_COUNT)
         servers = ["PostgreSQL" if stack.postgres else "SQLite", *["Redis Cluster"] * (stack.cluster is not None)]
         self.title = f"storm of {minutes:g} minutes, seed {seed}, on {' and '.join(servers)}, relay: {stack.relay}"
         self.stack, self.calendar, self.end = stack, Calendar(), threading.Event()
@@ -54,6 +57,7 @@ class Storm:
         call_command("migrate", verbosity=0)
         load_demo_books(self.books)
         bulk.get_or_create_users(PASSIVE)
+        Tag.objects.bulk_create(Tag(name=name) for name in TAGS)
         stock = {pk: pk % 4 for pk in BOOKS}
         Product.objects.bulk_create(Product(pk=pk, price=900 + pk, stock=copies) for pk, copies in stock.items())
         return stock
@@ -67,7 +71,9 @@ class Storm:
         wait_until(lambda: not find_unrest(), "warm mirrors")
         self.began = timezone.now()
         names = [f"storm{number}" for number in range(self.people)]
-        people = [Person(name, names, self.stack.url, self.ledger, self.seed, self.end) for name in names]
+        people: list[Person] = [
+            Librarian(name, names, self.stack.url, self.ledger, self.seed, self.end) for name in names
+        ]
         for person in people:
             assert person.register(person.first, person.name), "nobody can register"
             person.find_hidden = self.find_hidden

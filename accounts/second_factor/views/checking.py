@@ -119,14 +119,17 @@ class Confirm(FactorView):
 
     def form_valid(self, form: ProofForm) -> HttpResponse:
         given = dict(form.cleaned_data)
-        if password := given.pop("password"):
+        password = given.pop("password")
+        if password:
             if not self.owner.check_password(password):
                 return self._refuse(form, "password", _("Wrong password."))
-        elif not factors.check_factor(self.request, self.owner, **given):
-            return self._refuse(form, "code", _("This is wrong or was already used."))
         else:
+            if not factors.check_factor(self.request, self.owner, **given):
+                return self._refuse(form, "code", _("This is wrong or was already used."))
+            # Only wrong codes count. Passwords count in any case, as on all pages that ask for one.
             self.give_back()
         recent.record_proof(self.request.session, with_factor=not password)
+        # The session has more rights from here on, so its former token must not have them.
         self.request.session.cycle_key()
         return redirect_to(get_next_address(self.request, reverse("accounts:account")))
 

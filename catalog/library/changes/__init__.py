@@ -1,9 +1,10 @@
 """Apply rows to a reader's shelves, readings, reviews and lists, and undo that.
 
-What the reader already has is never overwritten: a row fills only empty fields. Each row notes what it changed, so an
-undo changes only that, and leaves what the reader has changed since. All writes of a chunk belong to one transaction of
-the caller, and are bulk writes, because 20,000 single ones would take minutes. They send no signal, so no follower's
-timeline shows imported ratings.
+What the reader already has is never overwritten: a row fills only empty fields, and moves only a book that the reader
+wants to read, if it tells that the book was begun or read. Each row notes what it changed, so an undo changes only
+that, and leaves what the reader has changed since. All writes of a chunk belong to one transaction of the caller, and
+are bulk writes, because 20,000 single ones would take minutes. They send no signal, so no follower's timeline shows
+imported ratings.
 """
 
 from collections.abc import Sequence
@@ -11,10 +12,18 @@ from datetime import date
 
 from catalog.library.changes import entries, lists, texts
 from catalog.library.changes.lists import delete_empty_lists
-from catalog.library.changes.rows import Chunk
+from catalog.library.changes.rows import Chunk, RowSummary, summarize_row
 from catalog.library.models import ImportRow, LibraryImport
 
-__all__ = ["Chunk", "apply_chunk", "delete_empty_lists", "undo_chunk"]
+__all__ = [
+    "Chunk",
+    "RowSummary",
+    "apply_chunk",
+    "delete_empty_lists",
+    "preview_chunk",
+    "summarize_row",
+    "undo_chunk",
+]
 
 
 def apply_chunk(load: LibraryImport, chunk: Chunk, today: date) -> None:
@@ -24,6 +33,19 @@ def apply_chunk(load: LibraryImport, chunk: Chunk, today: date) -> None:
     entries.apply_entries(load.user_id, chunk, today)
     texts.apply_reviews(load.user_id, chunk, today)
     lists.apply_lists(load, chunk, today)
+
+
+def preview_chunk(user_id: int, chunk: Chunk, today: date) -> None:
+    """Note in each row what ``apply_chunk`` would change, with 0 for the ids of new rows, and write nothing.
+
+    Each row is compared with what the reader has now; lists and reviews that are refused for their number or length
+    count as well.
+    """
+    for row in chunk.rows:
+        row.changes = {}
+    entries.preview_entries(user_id, chunk, today)
+    texts.preview_reviews(user_id, chunk)
+    lists.preview_lists(user_id, chunk)
 
 
 def undo_chunk(load: LibraryImport, rows: Sequence[ImportRow]) -> None:

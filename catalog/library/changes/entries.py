@@ -1,6 +1,5 @@
 """Entries of shelves and readings of rows."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import date
 from typing import Any, Final
@@ -8,34 +7,29 @@ from typing import Any, Final
 from catalog.library.changes.rows import Chunk, collect_changes, get_book_id
 from catalog.library.formats import ImportedBook, ImportedReading
 from catalog.library.models import ImportRow
+from catalog.readings.services import MAX_READINGS
 from catalog.shelves.models import EarlierReading, Precision, ReadingProgress, Shelf, ShelfEntry
 
 FIELDS: Final = ("shelf", "stars", "shelved_on", "started_on", "finished_on", "finished_precision")
-EMPTY: Final[dict[str, Any]] = dict.fromkeys(FIELDS) | {"finished_precision": Precision.DAY.value}
+# A row moves only books that the reader wanted to read.
+EMPTY: Final[dict[str, Any]] = dict.fromkeys(FIELDS) | {
+    "shelf": Shelf.WANT.value,
+    "finished_precision": Precision.DAY.value,
+}
 
 
 def apply_entries(user_id: int, chunk: Chunk, today: date) -> None:
     """Put books on shelves, fill empty fields of those that are there, and add earlier readings."""
-    entries = _lock_entries(user_id, chunk.books)
-    made: list[ShelfEntry] = []
-    filled: dict[int, ShelfEntry] = {}
-    for row, told in chunk.pairs():
-        book = get_book_id(row)
-        entry = entries.get(book)
-        if entry is None:
-            entries[book] = entry = _make_entry(user_id, book, told, today)
-            made.append(entry)
-            row.changes["made"] = _describe(entry)
-            continue
-        fields = _fill_entry(entry, told)
-        if fields:
-            row.changes["filled"] = fields
-        # A second row of a book that is new fills the entry before it is saved.
-        if fields and entry.pk:
-            filled[entry.pk] = entry
-    ShelfEntry.objects.bulk_create(made)
-    _save(filled.values())
-    _add_readings(user_id, chunk, entries)
+    plan = _Plan(user_id, _lock_entries(user_id, chunk.books))
+    plan.add_rows(chunk, today)
+    plan.write()
+
+
+def preview_entries(user_id: int, chunk: Chunk, today: date) -> None:
+    """Note in each row what ``apply_entries`` would change."""
+    found = ShelfEntry.objects.filter(user_id=user_id, book_id__in=chunk.books)
+    plan = _Plan(user_id, {entry.book_id: entry for entry in found})
+    plan.add_rows(chunk, today)
 
 
 def undo_entries(user_id: int, rows: Sequence[ImportRow]) -> None:
@@ -61,12 +55,95 @@ def undo_entries(user_id: int, rows: Sequence[ImportRow]) -> None:
     ShelfEntry.objects.filter(pk__in=removed).delete()
 
 
+class _Plan:
+    """The changes of a reader's entries and readings by rows. Each row sees what those before it change.
+
+    Nothing is written before ``write``, so that pages can show what an import would change.
+    """
+
+    def __init__(self, user_id: int, entries: dict[int, ShelfEntry]) -> None:
+        self.user_id = user_id
+        self.entries = entries
+        self.made: list[ShelfEntry] = []
+        self.filled: dict[int, ShelfEntry] = {}
+        self.readings: list[EarlierReading] = []
+        self.makers: list[ImportRow] = []
+        self.known: dict[int, list[EarlierReading]] = {}
+
+    def add_rows(self, chunk: Chunk, today: date) -> None:
+        """Plan the changes of rows, and note them in the rows."""
+        for reading in EarlierReading.objects.filter(user_id=self.user_id, book_id__in=chunk.books):
+            self.known.setdefault(reading.book_id, []).append(reading)
+        for row, told in chunk.pairs():
+            self._plan_entry(row, told, today)
+            self._plan_readings(row, told)
+
+    def write(self) -> None:
+        """Write all changes, and note the ids of the readings."""
+        ShelfEntry.objects.bulk_create(self.made)
+        _save(self.filled.values())
+        EarlierReading.objects.bulk_create(self.readings)
+        for row in self.makers:
+            row.changes["readings"] = []
+        for reading, row in zip(self.readings, self.makers, strict=True):
+            row.changes["readings"].append(reading.pk)
+
+    def _plan_entry(self, row: ImportRow, told: ImportedBook, today: date) -> None:
+        book = get_book_id(row)
+        entry = self.entries.get(book)
+        if entry is None and told.shelf:
+            self.entries[book] = entry = _make_entry(self.user_id, book, told, today)
+            self.made.append(entry)
+            row.changes["made"] = _describe(entry)
+            return
+        fields = _fill_entry(entry, told, self.known.get(book, ())) if entry else {}
+        if entry and fields:
+            row.changes["filled"] = fields
+            # A second row of a book that is new fills the entry before it is saved.
+            if entry.pk:
+                self.filled[entry.pk] = entry
+
+    def _plan_readings(self, row: ImportRow, told: ImportedBook) -> None:
+        """Add the ended readings that are neither the entry's nor known, then as many undated ones as were counted."""
+        book = get_book_id(row)
+        entry = self.entries.get(book)
+        # Without an entry no page shows readings.
+        if entry is None:
+            return
+        ends = {entry.finished_on, *(reading.finished_on for reading in self.known.get(book, ()))}
+        for one in told.readings:
+            # A file tells no more of most readings than their ends.
+            if one.end and one.end.day not in ends:
+                ends.add(one.end.day)
+                self._add_reading(row, one)
+        for _ in range(told.times_read - self._count_readings(entry)):
+            self._add_reading(row, ImportedReading(None, None))
+
+    def _count_readings(self, entry: ShelfEntry) -> int:
+        """Return the number of readings as the exports of services count them."""
+        count = int(entry.shelf != Shelf.WANT)
+        for reading in self.known.get(entry.book_id, ()):
+            count += reading.is_finished
+        return count
+
+    def _add_reading(self, row: ImportRow, one: ImportedReading) -> None:
+        known = self.known.setdefault(get_book_id(row), [])
+        if len(known) >= MAX_READINGS:
+            return
+        reading = EarlierReading(user_id=self.user_id, book_id=get_book_id(row))
+        _set_dates(reading, one)
+        known.append(reading)
+        self.readings.append(reading)
+        self.makers.append(row)
+        row.changes.setdefault("readings", []).append(0)
+
+
 def _lock_entries(user_id: int, books: set[int]) -> dict[int, ShelfEntry]:
-    found: dict[int, ShelfEntry] = {}
-    # In one order, as all that lock several entries.
-    for entry in ShelfEntry.objects.select_for_update().filter(user_id=user_id, book_id__in=books).order_by("pk"):
-        found[entry.book_id] = entry
-    return found
+    """Lock the reader's entries of these books until the end of the transaction, and return them by book."""
+    # Everything that locks several entries does so in the order of their ids: otherwise two of them could each wait
+    # for the other one.
+    entries = ShelfEntry.objects.select_for_update().filter(user_id=user_id, book_id__in=books).order_by("pk")
+    return {entry.book_id: entry for entry in entries}
 
 
 def _save(entries: Iterable[ShelfEntry]) -> None:
@@ -84,29 +161,45 @@ def _make_entry(user_id: int, book_id: int, told: ImportedBook, today: date) -> 
     return entry
 
 
-def _fill_entry(entry: ShelfEntry, told: ImportedBook) -> dict[str, Any]:
+def _fill_entry(entry: ShelfEntry, told: ImportedBook, known: Sequence[EarlierReading]) -> dict[str, Any]:
     """Fill the empty fields of an entry. Return the new values by field."""
     before = _describe(entry)
     if entry.stars is None:
         entry.stars = told.stars
+    if _tells_more(entry, told, known):
+        entry.shelf = told.shelf
     latest = _find_latest(told)
     # One date beside another one of a different reading would make a wrong reading.
     is_undated = entry.started_on is None and entry.finished_on is None
-    if latest is not None and is_undated and entry.shelf == told.shelf:
+    if latest is not None and is_undated and entry.shelf == told.shelf and not _is_known(latest, known):
         _set_dates(entry, latest)
     after = _describe(entry)
     return {name: after[name] for name in FIELDS if after[name] != before[name]}
 
 
+def _tells_more(entry: ShelfEntry, told: ImportedBook, known: Sequence[EarlierReading]) -> bool:
+    """Return whether a book that the reader wants to read has been begun or read since."""
+    if entry.shelf != Shelf.WANT or told.shelf in ("", Shelf.WANT):
+        return False
+    latest = _find_latest(told)
+    # A reader who has moved a book back, to read it again, keeps it there.
+    return not known if latest is None or latest.end is None else not _is_known(latest, known)
+
+
+def _is_known(one: ImportedReading, known: Sequence[EarlierReading]) -> bool:
+    return one.end is not None and any(reading.finished_on == one.end.day for reading in known)
+
+
 def _empty_fields(entry: ShelfEntry, filled: dict[str, Any]) -> bool:
     """Empty the fields that still have these values. Return whether there is one."""
     present = _describe(entry)
-    is_changed = False
-    for name, value in filled.items():
-        if present[name] == value:
-            setattr(entry, name, EMPTY[name])
-            is_changed = True
-    return is_changed
+    unchanged = [name for name, value in filled.items() if present[name] == value]
+    # A reader who has changed a date or the stars since has read the book.
+    if len(unchanged) < len(filled) and "shelf" in unchanged:
+        unchanged.remove("shelf")
+    for name in unchanged:
+        setattr(entry, name, EMPTY[name])
+    return bool(unchanged)
 
 
 def _describe(entry: ShelfEntry) -> dict[str, Any]:
@@ -119,37 +212,6 @@ def _describe(entry: ShelfEntry) -> dict[str, Any]:
 
 
 # --- readings -------------------------------------------------------------------------------------
-
-
-def _add_readings(user_id: int, chunk: Chunk, entries: dict[int, ShelfEntry]) -> None:
-    """Add the ended readings that are neither the entry's nor known."""
-    known = _find_ends(user_id, chunk.books)
-    for book, entry in entries.items():
-        known[book].add(entry.finished_on)
-    made: list[EarlierReading] = []
-    makers: list[ImportRow] = []
-    for row, told in chunk.pairs():
-        ends = known[get_book_id(row)]
-        for one in told.readings:
-            # A file tells no more of most readings than their ends.
-            if one.end is None or one.end.day in ends:
-                continue
-            ends.add(one.end.day)
-            reading = EarlierReading(user_id=user_id, book_id=get_book_id(row))
-            _set_dates(reading, one)
-            made.append(reading)
-            makers.append(row)
-    EarlierReading.objects.bulk_create(made)
-    for reading, row in zip(made, makers, strict=True):
-        row.changes.setdefault("readings", []).append(reading.pk)
-
-
-def _find_ends(user_id: int, books: set[int]) -> dict[int, set[date | None]]:
-    ends: dict[int, set[date | None]] = defaultdict(set)
-    rows = EarlierReading.objects.filter(user_id=user_id, book_id__in=books)
-    for book, end in rows.values_list("book_id", "finished_on"):
-        ends[book].add(end)
-    return ends
 
 
 def _find_read_again(user_id: int, entries: dict[int, ShelfEntry]) -> set[int]:

@@ -44,7 +44,7 @@ def apply_lists(load: LibraryImport, chunk: Chunk, today: date) -> None:
     makers: list[ImportRow] = []
     for row, told in chunk.pairs():
         for name in told.lists:
-            found = lists.get(_shorten(name).casefold())
+            found = lists.get(_make_key(name))
             one = found.add(get_book_id(row), told.added_on or today) if found else None
             if one is not None:
                 made.append(one)
@@ -54,23 +54,40 @@ def apply_lists(load: LibraryImport, chunk: Chunk, today: date) -> None:
         row.changes.setdefault("listed", []).append(one.pk)
 
 
+def preview_lists(user_id: int, chunk: Chunk) -> None:
+    """Note in each row the names of the lists to which ``apply_lists`` would add its book."""
+    there: set[tuple[int, str]] = set()
+    rows = ListedBook.objects.filter(reading_list__user_id=user_id, book_id__in=chunk.books)
+    for book, name in rows.values_list("book_id", "reading_list__name"):
+        there.add((book, _make_key(name)))
+    for row, told in chunk.pairs():
+        for name in told.lists:
+            if (get_book_id(row), _make_key(name)) not in there:
+                row.changes.setdefault("listed", []).append(name)
+
+
 def _shorten(name: str) -> str:
     return name[:MAX_NAME_LENGTH]
 
 
+def _make_key(name: str) -> str:
+    """Return what the spellings of a list's name share. Files have no commas in names, because commas separate them."""
+    return " ".join(_shorten(name).replace(",", " ").split()).casefold()
+
+
 def _open_lists(load: LibraryImport, names: set[str]) -> dict[str, _OpenList]:
-    """Return the reader's lists, by name in lower case, under their locks.
+    """Return the reader's lists, by the keys of their names, under their locks.
 
     Missing ones are made up to the limit, visible only to the reader, who may not want to publish them here.
     """
     lists: dict[str, _OpenList] = {}
     for row in ReadingList.objects.select_for_update().filter(user_id=load.user_id).order_by("pk"):
-        lists.setdefault(row.name.casefold(), _OpenList(row))
+        lists.setdefault(_make_key(row.name), _OpenList(row))
     for name in sorted(names):
-        if name.casefold() in lists or len(lists) >= MAX_LISTS:
+        if _make_key(name) in lists or len(lists) >= MAX_LISTS:
             continue
         row = ReadingList.objects.create(user_id=load.user_id, name=name, privacy=Privacy.ME)
-        lists[name.casefold()] = _OpenList(row)
+        lists[_make_key(name)] = _OpenList(row)
         load.lists.append(row.pk)
     return lists
 

@@ -3,8 +3,12 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
 from catalog.library.formats import ImportedBook
 from catalog.library.models import ImportRow
+from catalog.shelves.models import Shelf
 
 
 class Chunk(NamedTuple):
@@ -34,3 +38,51 @@ def collect_changes(rows: Sequence[ImportRow], name: str) -> list[Any]:
     for row in rows:
         found += row.changes.get(name, ())
     return found
+
+
+class RowSummary(NamedTuple):
+    """What a row changes. shelf: on which it puts the book, or "". is_moved: from "want to read".
+
+    lists: the number of lists that get the book.
+    """
+
+    shelf: str
+    is_moved: bool
+    has_stars: bool
+    has_dates: bool
+    readings: int
+    has_review: bool
+    lists: int
+
+    @property
+    def labels(self) -> list[str]:
+        """The changes in words, none if there are none."""
+        names = {"shelf": Shelf(self.shelf).label if self.shelf else "", "want": Shelf.WANT.label}
+        readings = ngettext("%(n)s earlier reading", "%(n)s earlier readings", self.readings) % {"n": self.readings}
+        lists = ngettext("on %(n)s list", "on %(n)s lists", self.lists) % {"n": self.lists}
+        labels = (
+            (self.shelf and not self.is_moved, _("on “%(shelf)s”") % names),
+            (self.is_moved, _("from “%(want)s” to “%(shelf)s”") % names),
+            (self.has_stars, _("stars")),
+            (self.has_dates, _("dates")),
+            (self.readings, readings),
+            (self.has_review, _("a review")),
+            (self.lists, lists),
+        )
+        return [label for is_present, label in labels if is_present]
+
+
+def summarize_row(row: ImportRow) -> RowSummary:
+    """Return what a row has changed, or would change."""
+    changes = row.changes
+    filled = changes.get("filled", {})
+    fields = {**filled, **changes.get("made", {})}
+    return RowSummary(
+        shelf=fields.get("shelf") or "",
+        is_moved="shelf" in filled,
+        has_stars=bool(fields.get("stars")),
+        has_dates=bool(fields.get("started_on") or fields.get("finished_on")),
+        readings=len(changes.get("readings", ())),
+        has_review="review" in changes,
+        lists=len(changes.get("listed", ())),
+    )

@@ -6,7 +6,7 @@ from datetime import date
 from catalog.library.changes.rows import Chunk, get_book_id
 from catalog.library.formats import ImportedBook
 from catalog.library.models import ImportRow
-from catalog.library.reviews import NewReview, create_reviews, delete_reviews
+from catalog.library.reviews import NewReview, create_reviews, delete_reviews, find_reviews
 
 
 def apply_reviews(user_id: int, chunk: Chunk, today: date) -> None:
@@ -22,6 +22,16 @@ def apply_reviews(user_id: int, chunk: Chunk, today: date) -> None:
     for review in reviews:
         if review.book_id in made:
             writers[review.book_id].changes["review"] = [made[review.book_id], review.text]
+
+
+def preview_reviews(user_id: int, chunk: Chunk) -> None:
+    """Note in each row whether ``apply_reviews`` would write its review."""
+    taken = set(find_reviews(user_id, sorted(chunk.books)))
+    for row, told in chunk.pairs():
+        book = get_book_id(row)
+        if told.review and book not in taken:
+            taken.add(book)
+            row.changes["review"] = [0, told.review]
 
 
 def _guess_day(told: ImportedBook, today: date) -> date:

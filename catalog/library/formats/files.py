@@ -1,6 +1,5 @@
 """Read an uploaded file as a table: find its encoding, its delimiter and the service that wrote it."""
 
-import csv
 import io
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
@@ -9,6 +8,7 @@ from django.utils.translation import gettext as _
 
 from catalog.library.formats.services import SERVICES, Service
 from catalog.values.isbns import find_isbns
+from common.csv_lines import CsvReader, CsvRow, UnreadableRow
 
 MAX_ROWS: Final = 20_000
 MAX_CELL_LENGTH: Final = 100_000  # characters
@@ -36,7 +36,8 @@ def read_table(content: bytes) -> Table:
         raise FileRefused(_("The file is empty."))
     delimiter = find_delimiter(text)
     lines = _read_lines(text, delimiter)
-    header = [name.strip() for name in next(lines, [])]
+    first = next(lines, None)
+    header = [name.strip() for name in first.cells] if first else []
     service = find_service(header)
     # Without a header: one ISBN a line, or several.
     rows = _read_isbns(text) if service is None else list(_read_rows(service, header, lines))
@@ -74,28 +75,33 @@ def find_service(header: Sequence[str]) -> Service | None:
     return next((service for service in SERVICES.values() if service.marks <= set(header)), None)
 
 
-def _read_lines(text: str, delimiter: str) -> Iterator[list[str]]:
+def _read_lines(text: str, delimiter: str) -> Iterator[CsvRow]:
     # LibraryThing's tables have unpaired quotes in their cells, which would swallow the following lines.
     is_quoted = delimiter != "\t" or '\t"' in text.replace('\t""', "")
-    lines = io.StringIO(text, newline="")
-    damaged = _("The file is damaged: a cell is too long or its quotes do not end.")
-    quoting = csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE
     try:
-        for cells in csv.reader(lines, delimiter=delimiter, quoting=quoting):
+        for row in CsvReader(io.StringIO(text, newline=""), delimiter, is_quoted=is_quoted):
             # The csv module's own limit is one of the whole process.
-            if any(len(cell) > MAX_CELL_LENGTH for cell in cells):
-                raise FileRefused(damaged)
-            yield cells
-    except csv.Error as error:
-        raise FileRefused(damaged) from error
+            if any(len(cell) > MAX_CELL_LENGTH for cell in row.cells):
+                raise _refuse_line(row.line)
+            yield row
+    except UnreadableRow as error:
+        raise _refuse_line(error.line) from error
 
 
-def _read_rows(service: Service, header: Sequence[str], lines: Iterator[list[str]]) -> Iterator[dict[str, str]]:
+def _refuse_line(line: int) -> FileRefused:
+    why = _("Line %(n)s is damaged: its quotes are not in pairs, or a cell is too long. Nothing was imported.")
+    return FileRefused(why % {"n": line})
+
+
+def _read_rows(service: Service, header: Sequence[str], lines: Iterator[CsvRow]) -> Iterator[dict[str, str]]:
     count = 0
-    for cells in lines:
+    for line in lines:
+        # A quote in the wrong place may have swallowed the end of its line.
+        if line.is_repaired and len(line.cells) < len(header):
+            raise _refuse_line(line.line)
         row: dict[str, str] = {}
         # Trailing empty columns may be missing, and further ones may follow.
-        for name, cell in zip(header, cells, strict=False):
+        for name, cell in zip(header, line.cells, strict=False):
             text = cell.strip()
             if text and name in service.columns:
                 row[name] = text if name == service.review else text[:MAX_NAME_LENGTH]
@@ -115,6 +121,7 @@ def _read_isbns(text: str) -> list[dict[str, str]]:
 
     A text without any ISBN is no list.
     """
+    # Dictionaries with the value None are ordered sets.
     isbns: dict[str, None] = {}
     others: dict[str, None] = {}
     for line in text.splitlines():
@@ -125,4 +132,6 @@ def _read_isbns(text: str) -> list[dict[str, str]]:
     if not isbns:
         return []
     _check_count(len(isbns) + len(others))
-    return [*({"ISBN": isbn} for isbn in isbns), *({"Title": line} for line in others)]
+    rows = [{"ISBN": isbn} for isbn in isbns]
+    rows += [{"Title": line} for line in others]
+    return rows

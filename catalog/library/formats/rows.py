@@ -5,7 +5,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from typing import Final, NamedTuple
 
-from catalog.library.formats.services import ABANDONED, ABANDONED_NAMES, NO_LISTS, READ, WANT, Service
+from catalog.library.formats.services import (
+    ABANDONED,
+    ABANDONED_NAMES,
+    NO_LISTS,
+    PAUSED_NAMES,
+    READ,
+    READING,
+    WANT,
+    Service,
+)
 from catalog.library.formats.values import (
     ImportedDate,
     convert_review,
@@ -31,17 +40,24 @@ class ImportedReading(NamedTuple):
 
 
 class ImportedBook(NamedTuple):
-    """What a row tells. stars: in halves. readings: the last one first."""
+    """What a row tells. stars: in halves. readings: the last one first, as far as their dates are known.
+
+    shelf: "" for a book that is only on lists. times_read: the number of readings, with the present or latest one of a
+    book that is on another shelf than "want to read"; 0 if the file does not tell. is_paused: the reader has laid down
+    the book for a while.
+    """
 
     title: str
     authors: tuple[str, ...]
     isbns: tuple[str, ...]
     goodreads_id: int | None
     shelf: str
+    is_paused: bool
     stars: int | None
     is_rounded: bool
     added_on: date | None
     readings: tuple[ImportedReading, ...]
+    times_read: int
     review: str
     lists: tuple[str, ...]
 
@@ -69,11 +85,11 @@ def read_row(service: Service, row: Mapping[str, str]) -> ImportedBook:
     """Return what a row tells. Values that cannot be read are left out."""
     cells = _Cells(service, row)
     readings = tuple(_find_readings(cells))[:MAX_READINGS]
+    times_read = min(_parse_number(cells.get(service.times_read)) or 0, MAX_READINGS)
     stars, is_rounded = parse_stars(cells.get(service.stars))
     shelf = _find_shelf(cells)
-    if not shelf:
-        has_been_read = readings or stars or _parse_count(cells.get(service.times_read))
-        shelf = READ if has_been_read else WANT
+    if not shelf and (readings or stars or times_read):
+        shelf = READ
     added = _limit(parse_date(cells.get(service.added)))
     is_spoiler = cells.get(service.spoiler).lower() in TRUE_WORDS
     return ImportedBook(
@@ -81,11 +97,13 @@ def read_row(service: Service, row: Mapping[str, str]) -> ImportedBook:
         authors=tuple(_list_authors(cells)),
         isbns=tuple(_list_isbns(cells)),
         goodreads_id=_parse_number(cells.get(service.goodreads_id)),
-        shelf=shelf,
+        shelf=shelf or _guess_shelf(cells),
+        is_paused=shelf == READING and _is_paused(cells),
         stars=stars,
         is_rounded=is_rounded,
         added_on=added.day if added and not added.is_year else None,
         readings=readings,
+        times_read=times_read,
         review=convert_review(cells.get(service.review), is_spoiler=is_spoiler),
         lists=tuple(_list_lists(cells))[:MAX_LISTS],
     )
@@ -121,11 +139,25 @@ def _find_shelf(cells: _Cells) -> str:
     shelf = ""
     for name in cells.get_names([cells.service.shelf]):
         shelf = shelf or cells.service.shelves.get(name.lower(), "")
+        if not shelf and name.lower() in PAUSED_NAMES:
+            shelf = READING
         if name.lower() in ABANDONED_NAMES:
             return ABANDONED
     # A shelf for abandoned books need not be an exclusive one, and then the book is on "read" as well.
     tags = set(map(str.lower, cells.get_names(cells.service.tags)))
     return ABANDONED if shelf in ("", READ) and tags & ABANDONED_NAMES else shelf
+
+
+def _guess_shelf(cells: _Cells) -> str:
+    """Return the shelf of a book that nothing tells of having been read."""
+    # The export of this site has books that are on lists, and on no shelf.
+    is_only_listed = not cells.get(cells.service.shelf) and cells.get_names(cells.service.tags)
+    return "" if is_only_listed else WANT
+
+
+def _is_paused(cells: _Cells) -> bool:
+    names = map(str.lower, cells.get_names([cells.service.shelf]))
+    return not PAUSED_NAMES.isdisjoint(names)
 
 
 def _list_lists(cells: _Cells) -> dict[str, None]:
@@ -177,7 +209,3 @@ def _limit(found: ImportedDate | None) -> ImportedDate | None:
 
 def _parse_number(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else None
-
-
-def _parse_count(text: str) -> int:
-    return _parse_number(text) or 0

@@ -9,6 +9,8 @@ from typing import Final
 
 WANT, READING, READ, ABANDONED = "want-to-read", "reading", "read", "did-not-finish"
 
+_STATES: Final = {"to-read": WANT, "currently-reading": READING, "read": READ}  # of Goodreads and The StoryGraph
+
 
 @dataclass(frozen=True, kw_only=True)
 class Service:
@@ -58,7 +60,7 @@ _ALL: Final = (
         goodreads_id="Book Id",
         stars="My Rating",
         shelf="Exclusive Shelf",
-        shelves={"to-read": WANT, "currently-reading": READING, "read": READ},
+        shelves=_STATES,
         added="Date Added",
         finished="Date Read",
         times_read="Read Count",
@@ -74,7 +76,7 @@ _ALL: Final = (
         ids=("ISBN/UID", "ISBN"),
         stars="Star Rating",
         shelf="Read Status",
-        shelves={"to-read": WANT, "currently-reading": READING, "paused": READING, "read": READ},
+        shelves=_STATES | {"paused": READING},
         added="Date Added",
         finished="Last Date Read",
         readings="Dates Read",
@@ -106,5 +108,7 @@ SERVICES: Final = {service.name: service for service in _ALL}
 ABANDONED_NAMES: Final = frozenset(
     {"did-not-finish", "dnf", "didnt-finish", "did not finish", "unfinished", "abandoned", "stopped-reading", "gave-up"}
 )
+# Books that were begun and laid down for a while. No shelf here is for them.
+PAUSED_NAMES: Final = frozenset({"paused", "on-hold", "on hold"})
 # Collections of LibraryThing that say nothing about the book.
 NO_LISTS: Final = frozenset({"your library", "to-read", "currently-reading", "read"})

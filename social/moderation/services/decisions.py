@@ -11,6 +11,7 @@ from accounts.deletion import cancel_deletion, request_deletion
 from accounts.models import User
 from accounts.suspension import AccountInactive, lift_suspension, suspend_user
 from accounts.users import get_email_language
+from catalog.lists.services import delete_list
 from catalog.models import Tag
 from common import clock
 from common.database import repeat_after_conflict
@@ -44,6 +45,9 @@ def list_actions(case: Case, staff: User) -> list[Action]:
             found += [Action.DELETE] if staff.has_perm("social.delete_post") else []
         case Kind.TAG:
             found.append(Action.HIDE)
+        case Kind.LIST:
+            # With the permission for posts, which existing groups of moderators have.
+            found += [Action.DELETE] if staff.has_perm("social.delete_post") else []
     # Nothing about staff is changed by anyone who could not change that member.
     if case.author is not None and not is_guarded_from(case.author, staff):
         found.append(Action.WARN)
@@ -98,7 +102,7 @@ def _carry_out(decision: Decision) -> None:
         _hide_post(int(case.target))
     match decision.action:
         case Action.DELETE:
-            if not posts.remove_post(int(case.target)):
+            if not _delete_target(case):
                 raise TargetMissing
         case Action.SUSPEND:
             assert case.author_id is not None
@@ -111,6 +115,13 @@ def _carry_out(decision: Decision) -> None:
             assert case.author is not None
             # With the grace period, in which an appeal may still keep the account.
             request_deletion(case.author, by_staff=True)
+
+
+def _delete_target(case: Case) -> bool:
+    """Delete the post or the list. Return False if it does not exist any more."""
+    if case.kind == Kind.LIST:
+        return case.author_id is not None and delete_list(case.author_id, int(case.target))
+    return posts.remove_post(int(case.target))
 
 
 def _hide_post(post_id: int) -> None:
@@ -138,7 +149,7 @@ def _queue_emails(decision: Decision) -> None:
 
 
 def reverse_decision(decision: Decision) -> None:
-    """Undo the effects of a decision, as far as that is possible: a deleted post is lost. Needs a transaction."""
+    """Undo the effects of a decision, as far as possible: a deleted post or list is lost. Needs a transaction."""
     case = decision.case
     if decision.action == Action.HIDE and case.kind == Kind.TAG:
         _set_tag_hidden(case.target, is_hidden=False)

@@ -18,9 +18,9 @@ class NotAllowed(Refused):
 
 
 class TargetMissing(Refused):
-    """The post does not exist any more."""
+    """The post or list does not exist any more."""
 
-    message = _("The post does not exist any more.")
+    message = _("This does not exist any more.")
 
 
 class AccountAlreadyInactive(Refused):

@@ -85,24 +85,26 @@ def _refuse_others(request: HttpRequest, owner: int) -> HttpResponse | None:
 def _respond(
     request: HttpRequest, template: str, context: dict[str, Any], decision: Decision | None, report: Report | None
 ) -> HttpResponse:
-    """Show the page with the appeal or its form, or appeal (POST)."""
-    # Asked again by the service: this only decides whether the form is shown.
-    can_appeal = decision is not None and may_appeal(decision, report)
+    """Show the page with the appeal or its form (GET), or make the appeal (POST). report: the visitor's, if any."""
     form = AppealForm(request.POST if request.method == "POST" else None)
     status = 200
     if request.method == "POST" and decision is not None:
-        if seconds := count_at_rates("appeal", request.path, settings.REPORT_RATES):
-            return render_too_often(request, seconds, request.path)
+        wait = count_at_rates("appeal", request.path, settings.REPORT_RATES)
+        if wait:
+            return render_too_often(request, wait, request.path)
         if form.is_valid():
-            return _appeal(request, decision, form.cleaned_data["details"], report)
+            return _make_appeal(request, decision, form.cleaned_data["details"], report)
         status = 400
-    context |= {"form": form, "can_appeal": can_appeal, "days": settings.APPEAL_DAYS}
+    context |= {"form": form, "can_appeal": False, "days": settings.APPEAL_DAYS}
     if decision is not None:
-        context |= {"appeal": decision.appeals.filter(report=report).first(), "last_day": get_last_day(decision)}
+        # It only decides whether the form is shown. The service checks it again.
+        context["can_appeal"] = may_appeal(decision, report)
+        context["appeal"] = decision.appeals.filter(report=report).first()
+        context["last_day"] = get_last_day(decision)
     return render(request, template, context, status=status)
 
 
-def _appeal(request: HttpRequest, decision: Decision, text: str, report: Report | None) -> HttpResponse:
+def _make_appeal(request: HttpRequest, decision: Decision, text: str, report: Report | None) -> HttpResponse:
     try:
         appeal_decision(decision, text, report)
     except Refused as error:

@@ -109,6 +109,48 @@ def test_refused_files(monkeypatch: pytest.MonkeyPatch) -> None:
             read_table(content)
 
 
+def test_a_refusal_names_the_damaged_line() -> None:
+    good = '1,One,,,,,,,,,,,,,,2020/01/02,,,read,"A review\nof two lines",,,1,0\n'
+    read(f'{GOODREADS}{good}2,"Two" and a half,{"," * 16}read,,,,1,0\n'.encode())
+    for bad in (
+        '2,"Without an end,x\n3,Three\n',
+        '2,"Ended in the next line,x\n3,"Three",x\n',
+        '2,"Ended" by no comma,x,"y\n3,Three\n',
+        f"2,{'x' * 200_000}\n",
+    ):
+        with pytest.raises(FileRefused, match=r"^Line 4 "):
+            read_table((GOODREADS + good + bad).encode())
+
+
+def test_what_a_row_tells_of_shelves_and_readings() -> None:
+    cells = ",,,,,0,,,,,,,{finished},2020/01/02,{tags},,{shelf},,,,{count},0\n"
+    told = []
+    for finished, tags, shelf, count in (
+        ("2021/03/04", "", "read", "3"),
+        ("", "", "currently-reading", "1"),
+        ("", "", "on-hold", "1"),
+        ("", "", "to-read", "9999"),
+        ("", "fun", "", "0"),
+        ("", "fun", "", "1"),
+        ("", "", "", ""),
+    ):
+        (one,) = read(
+            (GOODREADS + "1,T," + cells.format(finished=finished, tags=tags, shelf=shelf, count=count)).encode()
+        )
+        told.append((one.shelf, one.is_paused, one.times_read, len(one.readings)))
+    assert told == [
+        ("read", False, 3, 1),
+        ("reading", False, 1, 0),
+        ("reading", True, 1, 0),
+        ("want-to-read", False, 50, 0),
+        ("", False, 0, 0),
+        ("read", False, 1, 0),
+        ("want-to-read", False, 0, 0),
+    ]
+    (paused,) = read((STORYGRAPH + "T,A,,,,paused,,,,1,,,,,,,,,,,,,\n").encode())
+    assert (paused.shelf, paused.is_paused, paused.lists) == ("reading", True, ())
+
+
 def test_cells() -> None:
     days = {
         "2021/03/04": date(2021, 3, 4), "2021-3-4": date(2021, 3, 4), "[2016-05-08]": date(2016, 5, 8),

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import nullcontext
 from datetime import date, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from django.core import serializers
@@ -11,8 +11,10 @@ from django.utils import timezone
 
 from accounts.models import User
 from catalog.library import services
+from catalog.library.changes import summarize_row
 from catalog.library.formats import read_table
 from catalog.library.models import ImportRow, LibraryImport, State, Step
+from catalog.library.selectors import find_rows, get_progress
 from catalog.lists.models import ListedBook, ReadingList
 from catalog.lists.services import ListDraft, create_list
 from catalog.models import Book
@@ -140,6 +142,86 @@ def test_undo_keeps_what_the_reader_changed_since(reader: User, books: list[Book
     run(made)
     assert ShelfEntry.objects.count() == 4
     assert ShelfEntry.objects.get(book=books[0]).stars == 2
+
+
+class Case(NamedTuple):
+    """A book here, a row of a file, and the book after the import.
+
+    before, after: shelf, stars and end of the entry, and the ends of earlier readings. row: shelf, stars, end, and
+    number of readings.
+    """
+
+    before: tuple[str, int | None, date | None, list[date | None]] | None
+    row: tuple[str, int, str, int]
+    after: tuple[str, int | None, date | None, list[date | None]]
+
+
+D1, D2 = date(2019, 1, 2), date(2021, 3, 4)
+CASES = (
+    # A book that the reader wants to read moves on, and keeps what was entered here.
+    Case(("want-to-read", None, None, []), ("read", 4, "2021/03/04", 1), ("read", 8, D2, [])),
+    Case(("want-to-read", 3, D1, []), ("read", 4, "2021/03/04", 1), ("read", 3, D1, [D2])),
+    Case(("want-to-read", None, None, []), ("currently-reading", 0, "", 1), ("reading", None, None, [])),
+    Case(("want-to-read", None, None, []), ("dnf", 0, "", 0), ("did-not-finish", None, None, [])),
+    Case(("want-to-read", None, None, []), ("to-read", 0, "2021/03/04", 1), ("want-to-read", None, None, [D2])),
+    # It is to be read again, unless the file tells of a further reading.
+    Case(("want-to-read", None, None, [D2]), ("read", 0, "2021/03/04", 1), ("want-to-read", None, None, [D2])),
+    Case(("want-to-read", None, None, [None]), ("read", 0, "", 1), ("want-to-read", None, None, [None])),
+    Case(("want-to-read", None, None, [D1]), ("read", 0, "2021/03/04", 2), ("read", None, D2, [D1])),
+    # Other shelves stay.
+    Case(("did-not-finish", None, None, []), ("read", 4, "2021/03/04", 1), ("did-not-finish", 8, None, [D2])),
+    Case(("read", 2, D1, []), ("to-read", 4, "", 0), ("read", 2, D1, [])),
+    # Readings without dates.
+    Case(None, ("read", 0, "2021/03/04", 3), ("read", None, D2, [None, None])),
+    Case(None, ("currently-reading", 0, "", 2), ("reading", None, None, [None])),
+    Case(None, ("to-read", 0, "", 1), ("want-to-read", None, None, [None])),
+    Case(("read", None, D1, [D2]), ("read", 0, "2021/03/04", 3), ("read", None, D1, [D2, None])),
+    Case(("read", None, None, [D2]), ("read", 0, "2021/03/04", 2), ("read", None, None, [D2])),
+)
+
+
+def test_a_row_that_knows_more_wins_over_want_to_read(reader: User) -> None:
+    lines = []
+    for number, case in enumerate(CASES, start=1):
+        book = make_book(goodreads_id=number)
+        if case.before:
+            shelf, stars, end, earlier = case.before
+            ShelfEntry.objects.create(
+                user=reader, book=book, shelf=shelf, stars=stars, finished_on=end, shelved_on=TODAY
+            )
+            for one in earlier:
+                EarlierReading.objects.create(user=reader, book=book, finished_on=one)
+        shelf, whole_stars, written, count = case.row
+        lines.append(f"{number},T,,,,,,{whole_stars},,,,,,,{written},2020/01/02,,,{shelf},,,,{count},0\n")
+    rebuild()
+    before = snapshot()
+    made = start(reader, "".join(lines))
+    shown = {one.row.number: one.summary for one in find_rows(made, Step.FOUND).rows}
+    assert snapshot() == before
+    services.confirm_import(reader.pk, made.pk)
+    run(made)
+    for row, case in zip(made.rows.order_by("number"), CASES, strict=True):
+        entry = ShelfEntry.objects.get(user=reader, book=row.book)
+        readings = EarlierReading.objects.filter(book=row.book).order_by("pk").values_list("finished_on", flat=True)
+        assert (entry.shelf, entry.stars, entry.finished_on, list(readings)) == case.after, (row.number, case)
+        assert shown[row.number] == summarize_row(row), "the dry run shows what happened"
+    after = snapshot()
+    again = start(reader, "".join(lines))
+    assert {one.summary and tuple(one.summary.labels) for one in find_rows(again, Step.FOUND).rows} == {()}
+    services.confirm_import(reader.pk, again.pk)
+    run(again)
+    progress = get_progress(reader.pk, again.pk)
+    assert progress
+    assert (progress.imported, progress.unchanged) == (0, len(CASES))
+    assert snapshot() == after
+    # The reader has changed the date since, so the book stays on the shelf.
+    ShelfEntry.objects.filter(book__goodreads_id=1).update(finished_on=D1)
+    services.undo_import(reader.pk, made.pk)
+    run(made)
+    kept = ShelfEntry.objects.filter(book__goodreads_id=1)
+    assert list(kept.values_list("shelf", "stars", "finished_on")) == [("read", None, D1)]
+    kept.update(shelf=Shelf.WANT, finished_on=None)
+    assert snapshot() == before
 
 
 def test_killed_runs_go_on_where_they_were(reader: User, books: list[Book], monkeypatch: pytest.MonkeyPatch) -> None:

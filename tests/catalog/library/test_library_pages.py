@@ -4,26 +4,33 @@ import csv
 import io
 import json
 from datetime import date
+from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
+from pytest_django.fixtures import Settings
 
 from accounts.models import User
 from catalog.library import services, tasks, views
 from catalog.library.models import ImportRow, LibraryImport, State, Step
-from catalog.lists.models import ReadingList
+from catalog.lists.models import Order, ReadingList
+from catalog.lists.services import ListDraft, add_book, create_list
 from catalog.models import Book
-from catalog.shelves.models import EarlierReading, Shelf, ShelfEntry
+from catalog.readings.services import Position, add_reading, note_progress, set_pages
+from catalog.shelves import services as shelves
+from catalog.shelves.models import EarlierReading, Privacy, ReadingProgress, Shelf, ShelfEntry
+from catalog.shelves.services import ReadingDates
 from mirror.relay.drains import drain_all
 from tests.catalog.library.test_formats import GOODREADS, STORYGRAPH
-from tests.catalog.library.test_imports import ROWS
+from tests.catalog.library.test_imports import ROWS, snapshot
 from tests.support.catalog.make import make_book
 from tests.support.warm_mirrors import rebuild
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 JSON = {"Accept": "application/json"}
+DAY = date(2026, 5, 4)
 HTMX = {"HX-Request": "true"}
 
 
@@ -46,8 +53,8 @@ def books() -> list[Book]:
     return made
 
 
-def upload(client: Client, content: bytes, **options: object) -> object:
-    return client.post("/library/", {"file": SimpleUploadedFile("export.csv", content)}, **options)  # type: ignore[arg-type]
+def upload(client: Client, content: bytes) -> Any:
+    return client.post("/library/", {"file": SimpleUploadedFile("export.csv", content)})
 
 
 def test_reader_imports_a_file_and_undoes_it(books: list[Book], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,7 +64,7 @@ def test_reader_imports_a_file_and_undoes_it(books: list[Book], monkeypatch: pyt
     response = upload(client, content)
     made = LibraryImport.objects.get()
     page = f"/library/{made.pk}/"
-    assert (response.status_code, response.headers["Location"]) == (302, page)  # type: ignore[attr-defined]
+    assert (response.status_code, response.headers["Location"]) == (302, page)
     assert (made.total, made.file_name) == (6, "export.csv")
     made = LibraryImport.objects.get()
     if made.state == State.MATCHING:
@@ -92,17 +99,17 @@ def test_reader_imports_a_file_and_undoes_it(books: list[Book], monkeypatch: pyt
     assert client.post(f"{page}discard/").headers["Location"] == "/library/"
     assert not LibraryImport.objects.exists()
     for refused in (b"", b"no table at all", (STORYGRAPH + "x," * 30).encode("utf-16")[:40]):
-        assert upload(client, refused).status_code == 400  # type: ignore[attr-defined]
+        assert upload(client, refused).status_code == 400
     monkeypatch.setattr(views, "MAX_FILE_BYTES", 10)
-    assert upload(client, content).status_code == 400  # type: ignore[attr-defined]
-    assert upload(Client(), content).status_code == 302  # type: ignore[attr-defined]
+    assert upload(client, content).status_code == 400
+    assert upload(Client(), content).status_code == 302
     assert not LibraryImport.objects.exists()
 
 
 def test_export_is_imported_elsewhere(books: list[Book]) -> None:
     client, other = make_reader("Rita"), make_reader("Otto")
     rita, otto = User.objects.order_by("pk")
-    assert json.loads(b"".join(client.get("/library/export.json"))) == []
+    assert json.loads(b"".join(client.get("/library/export.json")))["books"] == []
     rows = (
         '1,A title of ours,Nobody,,,,9780061120084,4,,,,,,,2021/03/04,2020/01/02,"old, fun",,read,'
         '"=Fine, ""really""",,,1,0\n'
@@ -126,17 +133,97 @@ def test_export_is_imported_elsewhere(books: list[Book]) -> None:
     assert copies[0][0] == (books[0].pk, Shelf.READ, 8, date(2020, 1, 2), date(2021, 3, 4), "day")
     assert copies[0][1] == (books[1].pk, Shelf.ABANDONED, 10, date(2020, 1, 2), date(2019, 12, 31), "year")
     assert sorted(ReadingList.objects.filter(user=otto).values_list("name", flat=True)) == ["fun", "old"]
-    EarlierReading.objects.create(user=rita, book=books[0], finished_on=date(2001, 2, 3))
-    ShelfEntry.objects.filter(user=rita, book=books[0]).update(stars=7)
+
+
+def test_json_has_all_that_a_reader_entered(books: list[Book]) -> None:
+    client = make_reader("Rita")
+    rita = User.objects.get()
+    shelves.set_privacy(rita.pk, Shelf.ABANDONED, Privacy.ME)
+    first, second, third = (book.pk for book in books)
+    shelves.put_on_shelf(rita.pk, first, Shelf.READING, DAY)
+    shelves.rate_book(rita.pk, first, 7, DAY)
+    set_pages(rita.pk, first, 432)
+    earlier = add_reading(rita.pk, first, ReadingDates.of_year(2001), is_finished=False)
+    ReadingProgress.objects.create(user=rita, book_id=first, reading=earlier, noted_on=DAY, percent=40)
+    note_progress(rita.pk, first, Position(page=12), "A slow start", DAY)
+    shelves.put_on_shelf(rita.pk, third, Shelf.READ, DAY)
+    made = create_list(rita.pk, ListDraft("One, two", "Counted", Privacy.FOLLOWERS, Order.ADDED))
+    for pk in (second, first):
+        add_book(rita.pk, made.pk, pk, DAY)
     found = json.loads(b"".join(client.get("/library/export.json")))
-    assert [one["title"] for one in found] == [book.title for book in books]
-    assert {name: found[0][name] for name in ("isbn", "authors", "rating", "lists", "readings")} == {
-        "isbn": "9780061120084",
-        "authors": ["Nobody"],
-        "rating": 3.5,
-        "lists": ["fun", "old"],
+    assert {one["name"]: one["privacy"] for one in found["shelves"]} == {
+        "want-to-read": "public", "reading": "public", "read": "public", "did-not-finish": "me",
+    }  # fmt: skip
+    (listed,) = found["lists"]
+    assert listed.pop("created_at")
+    assert listed == {
+        "name": "One, two", "description": "Counted", "privacy": "followers", "order": "added",
+        "books": [{"id": second, "added_on": "2026-05-04"}, {"id": first, "added_on": "2026-05-04"}],
+    }  # fmt: skip
+    one, two, three = found["books"]
+    assert one == {
+        "id": first, "title": "A title of ours", "authors": ["Nobody"], "isbn": "9780061120084", "year": None,
+        "shelf": "reading", "rating": 3.5, "shelved_on": "2026-05-04", "pages": 432, "lists": ["One, two"],
+        "review": "",
         "readings": [
-            {"started_on": None, "finished_on": "2021-03-04"},
-            {"started_on": None, "finished_on": "2001-02-03"},
+            {"state": "reading", "started_on": "2026-05-04", "finished_on": None,
+             "progress": [{"noted_on": "2026-05-04", "page": 12, "percent": None, "note": "A slow start"}]},
+            {"state": "abandoned", "started_on": None, "finished_on": "2001",
+             "progress": [{"noted_on": "2026-05-04", "page": None, "percent": 40, "note": ""}]},
         ],
-    }
+    }  # fmt: skip
+    assert (two["id"], two["shelf"], two["lists"], two["readings"]) == (second, "", ["One, two"], [])
+    assert three["readings"] == [{"state": "finished", "started_on": None, "finished_on": None, "progress": []}]
+
+
+def test_own_export_changes_nothing_here_and_keeps_readings_elsewhere(books: list[Book]) -> None:
+    client, other = make_reader("Rita"), make_reader("Otto")
+    rita, otto = User.objects.order_by("pk")
+    first, second, third = (book.pk for book in books)
+    shelves.put_on_shelf(rita.pk, first, Shelf.READ, DAY)
+    for dates in (ReadingDates(), ReadingDates(finished_on=date(2019, 1, 2)), ReadingDates.of_year(2001)):
+        add_reading(rita.pk, first, dates)
+    add_reading(rita.pk, first, ReadingDates(), is_finished=False)
+    shelves.put_on_shelf(rita.pk, third, Shelf.WANT, DAY)
+    add_reading(rita.pk, third, ReadingDates())
+    made = create_list(rita.pk, ListDraft("One, two"))
+    for pk in (second, first):
+        add_book(rita.pk, made.pk, pk, DAY)
+    content = b"".join(client.get("/library/export.csv"))
+    lines = {line["Title"]: line["Read Count"] for line in csv.DictReader(io.StringIO(content.decode()))}
+    assert lines == {"A title of ours": "4", "'=The Second, Book": "0", "The Third Book": "1"}
+    before = snapshot()
+    for client_of, is_changed in ((client, False), (other, True)):
+        upload(client_of, content)
+        load = LibraryImport.objects.latest("pk")
+        services.run_import(load.pk)
+        services.confirm_import(load.user_id, load.pk)
+        services.run_import(load.pk)
+        assert set(load.rows.values_list("step", flat=True)) == {Step.APPLIED}
+        assert (snapshot() != before) == is_changed
+        text = client_of.get(f"/library/{load.pk}/?step=applied").content.decode()
+        assert ("Nothing new in 3 rows" in text, "3 rows imported" in text) == (not is_changed, is_changed)
+    readings = EarlierReading.objects.filter(user=otto).order_by("book", "pk").values_list("book", "finished_on")
+    assert list(ShelfEntry.objects.filter(user=otto).order_by("book").values_list("book", "shelf", "finished_on")) == [
+        (first, Shelf.READ, date(2019, 1, 2)),
+        (third, Shelf.WANT, None),
+    ]
+    assert list(readings) == [(first, None), (first, None), (first, None), (third, None)]
+
+
+def test_only_imports_that_begin_count(books: list[Book], settings: Settings) -> None:
+    client = make_reader("Rita")
+    settings.IMPORT_RATES, settings.UPLOAD_RATES = ((2, 3600),), ((6, 3600),)
+    content = (GOODREADS + ROWS).encode()
+    assert [upload(client, b"no table").status_code for _ in range(2)] == [400, 400]
+    assert upload(client, content).status_code == 302
+    # Another one is open.
+    assert upload(client, content).status_code == 400
+    made = LibraryImport.objects.get()
+    services.run_import(made.pk)
+    services.discard_import(made.user_id, made.pk)
+    assert upload(client, content).status_code == 302
+    LibraryImport.objects.all().delete()
+    refused = upload(client, content)
+    assert (refused.status_code, "Try again in" in refused.content.decode()) == (429, True)
+    assert upload(client, b"no table").status_code == 429

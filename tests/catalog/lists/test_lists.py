@@ -1,8 +1,10 @@
 """Readers' own lists: changes in any order, the pages, and who sees a list."""
 
+import re
 from contextlib import nullcontext
 from datetime import date
 from random import Random
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -155,6 +157,64 @@ def test_reader_makes_changes_and_deletes_a_list(books: list[Book]) -> None:
     client.post(f"/lists/{made.pk}/delete/")
     assert client.get(address).status_code == 404
     assert not ReadingList.objects.exists()
+
+
+def test_removals_and_deletions_are_undone(books: list[Book], monkeypatch: pytest.MonkeyPatch) -> None:
+    """With places, additions and the address; once, by their reader only, and without books that are gone."""
+    client, other, reader = Client(), Client(), User.objects.create(username="Rita")
+    made = services.create_list(reader.pk, ListDraft("Winter", "Cold", privacy=Privacy.FOLLOWERS))
+    for book in books[:5]:
+        services.add_book(reader.pk, made.pk, book.pk, TODAY)
+    services.move_book(reader.pk, made.pk, books[4].pk, 2)
+    rebuild()
+    client.force_login(reader)
+    other.force_login(User.objects.create(username="Otto"))
+    drain_all()
+    change, undo = f"/lists/{made.pk}/books/", f"/lists/{made.pk}/undo/"
+
+    def state() -> list[list[dict[str, Any]]]:
+        models: list[Any] = [ReadingList, ListedBook]
+        return [list(model.objects.order_by("pk").values()) for model in models]
+
+    def find_snapshot(text: str) -> str:
+        found = re.search('name="snapshot" value="([^"]+)"', text)
+        assert found
+        return found[1]
+
+    before = state()
+    removal = {"action": "remove", "book": books[4].pk, "next": f"/lists/{made.pk}/"}
+    for headers in ({}, HTMX):
+        shown = client.post(change, removal, headers=headers, follow=not headers).content.decode()
+        snapshot = find_snapshot(shown)
+        assert ListedBook.objects.count() == 4
+        for _ in range(2):
+            given = {"snapshot": snapshot, "book": books[4].pk}
+            text = client.post(undo, given, headers=headers, follow=not headers).content.decode()
+            assert "Undone." in text
+            assert state() == before
+        assert ('tabindex="-1" autofocus>Undone.' in text) == (headers == HTMX)
+    answer = client.post(f"/lists/{made.pk}/delete/", headers=JSON).json()
+    assert client.get(f"/lists/{made.pk}/").status_code == 404
+    assert other.post(undo, {"snapshot": answer["undo"]}, headers=JSON).status_code == 400
+    assert client.post(f"/lists/{made.pk + 1}/undo/", {"snapshot": answer["undo"]}, headers=JSON).status_code == 400
+    assert client.post(undo, {"snapshot": answer["undo"][:-1]}, headers=JSON).status_code == 400
+    monkeypatch.setattr("catalog.lists.undo.MAX_LISTS", 0)
+    assert client.post(undo, {"snapshot": answer["undo"]}, headers=JSON).status_code == 400
+    assert state() == [[], []]
+    monkeypatch.undo()
+    for _ in range(2):
+        assert client.post(undo, {"snapshot": answer["undo"]}, headers=JSON).json() == {"id": made.pk}
+        assert state() == before
+    drain_all()
+    assert verify(["reading_list", "listed_book"]) == []
+    shown = client.post(f"/lists/{made.pk}/delete/", follow=True).content.decode()
+    books[0].delete()
+    people.set_private(reader.pk, is_private=True)
+    ReadingList.objects.all().delete()
+    client.post(undo, {"snapshot": find_snapshot(shown)})
+    assert read_pages(made.pk) == [books[n].pk for n in (4, 1, 2, 3)]
+    client.post(f"/lists/{made.pk}/change/", {"name": "Winter", "privacy": "public"})
+    assert ReadingList.objects.get().privacy == Privacy.FOLLOWERS
 
 
 class Lists:

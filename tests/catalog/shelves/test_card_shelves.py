@@ -113,7 +113,7 @@ def test_htmx_gets_the_new_state_of_the_card_or_the_error(client: Client, books:
     )
     refused = client.post(f"/books/{books[1].pk}/shelf/", fields, headers=HTMX)
     assert refused.status_code == 429
-    assert refused.content.decode().startswith('<p class="card-shelf"><span role="alert">')
+    assert refused.content.decode().startswith('<p class="card-shelf"><span role="alert" tabindex="-1" autofocus>')
 
 
 def test_the_button_needs_a_csrf_token(client: Client, books: list[Book]) -> None:

@@ -11,7 +11,7 @@ from django.utils.html import escape
 
 from accounts.models import User
 from catalog.models import Book
-from catalog.readings import undo
+from catalog.shelves import snapshots
 from catalog.shelves.models import EarlierReading, Precision, ReadingProgress, Shelf, ShelfEntry
 from catalog.shelves.selectors import get_shelf_summary
 from mirror.relay.drains import drain_all
@@ -98,8 +98,41 @@ def test_a_reading_ends_today_on_a_day_in_a_year_or_at_an_unknown_time(
         {"when": "year", "finished_year": "2027"},
         {"when": "year", "finished_year": "2025", "started_on": "2026-01-01"},
         {"when": "never"},
+        {"when": "day"},
     ):
         change(JSON, 400, action="dates", **fields)
+
+
+def test_missing_fields_keep_dates_and_an_unknown_end_is_shown(
+    change: Callable[..., str], client: Client, book: Book
+) -> None:
+    """The order with a kept date is checked. Without scripts, a typed year counts although the box stays ticked."""
+    change(action="shelf", shelf="read")
+    unknown = re.compile(r'name="when" value="unknown" checked')
+    assert len(unknown.findall(change(HTMX, action="shelf", shelf="read"))) == 1
+    change(action="dates", started_on="2025-01-02", when="day", finished_on="2025-02-03")
+    change(page="readings", action="add", started_on="2024-01-02", when="day", finished_on="2024-02-03")
+    row = EarlierReading.objects.get().pk
+
+    def read_dates() -> list[tuple[Any, ...]]:
+        columns = ("started_on", "finished_on", "finished_precision")
+        return [model.objects.values_list(*columns).get() for model in (ShelfEntry, EarlierReading)]
+
+    before = read_dates()
+    for fields in ({}, {"shown_when": "day"}):
+        change(action="dates", **fields)
+        change(page="readings", action="change", row=row, is_abandoned="1", **fields)
+        assert read_dates() == before
+    change(JSON, 400, action="dates", started_on="2025-03-01")
+    change(JSON, 400, page="readings", action="change", row=row, when="year", finished_year="2023")
+    assert read_dates() == before
+    unknown_end = {"when": "unknown", "shown_when": "day", "finished_on": "2024-02-03", "finished_year": ""}
+    text = change(page="readings", action="change", row=row, started_on="", **unknown_end)
+    assert read_dates()[1] == (None, None, Precision.DAY)
+    assert len(unknown.findall(text)) == 2  # of this reading, and in the form for another one
+    typed = {"when": "unknown", "shown_when": "unknown", "finished_on": "", "finished_year": "2019"}
+    change(page="readings", action="change", row=row, **typed)
+    assert read_dates()[1] == (None, date(2019, 12, 31), Precision.YEAR)
 
 
 def test_progress_is_noted_shown_and_leads_to_the_end(
@@ -115,6 +148,13 @@ def test_progress_is_noted_shown_and_leads_to_the_end(
         {"amount": "7", "note": "x" * 281},
     ):
         change(JSON, 400, action="progress", **fields)
+    for pages, beyond in (("", 321), ("100", 101)):  # of the book, and of the reader's edition
+        change(action="pages", pages=pages)
+        refused = change(HTMX, 400, action="progress", amount=beyond, unit="page")
+        assert f"This book has {beyond - 1} pages." in refused
+        assert re.search(r'<p role="alert" tabindex="-1" autofocus>', refused)
+    change(action="pages", pages="")
+    assert not ReadingProgress.objects.exists()
     text = change(HTMX, action="progress", amount="80", unit="page", note="The <storm> begins")
     assert "Page 80 of 320" in text
     assert 'value="25"' in text
@@ -183,7 +223,9 @@ def test_moves_removals_and_ratings_are_undone(
         for headers in ({}, HTMX):
             snapshot = find_snapshot(change(headers, **fields))
             assert state(reader) != before
-            assert "Undone." in change(headers, page="shelf/undo", snapshot=snapshot)
+            undone = change(headers, page="shelf/undo", snapshot=snapshot)
+            assert "Undone." in undone
+            assert ('tabindex="-1" autofocus>Undone.' in undone) == (headers == HTMX)
             # The entry of a removed book is a new row.
             assert [[{**row, "id": 0} for row in rows] for rows in state(reader)] == [
                 [{**row, "id": 0} for row in rows] for rows in before
@@ -199,7 +241,7 @@ def test_moves_removals_and_ratings_are_undone(
 
 def test_an_old_snapshot_is_refused(change: Callable[..., str], reader: User, monkeypatch: pytest.MonkeyPatch) -> None:
     snapshot = find_snapshot(change(action="shelf", shelf="reading"))
-    monkeypatch.setattr(undo, "MAX_AGE_SECONDS", -1)
+    monkeypatch.setattr(snapshots, "MAX_AGE_SECONDS", -1)
     change(JSON, 400, page="shelf/undo", snapshot=snapshot)
     assert ShelfEntry.objects.get().shelf == Shelf.READING
     monkeypatch.undo()

@@ -71,7 +71,7 @@ def _rate(random: Random, user: int, book: int) -> None:
 
 def _date(random: Random, user: int, book: int) -> None:
     choices = [ReadingDates(), ReadingDates(None, TODAY), ReadingDates.of_year(2025)]
-    services.set_reading_dates(user, book, random.choice(choices))
+    services.set_reading_dates(user, book, random.choice(choices)._asdict())
 
 
 def _read_earlier(random: Random, user: int, book: int) -> None:

@@ -196,7 +196,7 @@ def test_changes_are_rate_limited(client: Client, book: Book, settings: object) 
 
 def test_my_shelf_shows_books_and_the_goal_of_the_year(client: Client, reader: User, book: Book) -> None:
     services.rate_book(reader.pk, book.pk, 5, TODAY)
-    services.set_reading_dates(reader.pk, book.pk, services.ReadingDates(None, date(2026, 4, 1)))
+    services.set_reading_dates(reader.pk, book.pk, {"started_on": None, "finished_on": date(2026, 4, 1)})
     other = Book.objects.create(title="Last year's book")
     services.put_on_shelf(reader.pk, other.pk, Shelf.WANT, date(2025, 3, 1))
     services.put_on_shelf(reader.pk, other.pk, Shelf.READ, date(2025, 4, 1))

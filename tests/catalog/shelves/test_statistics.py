@@ -124,7 +124,7 @@ class History:
             case "rate":
                 services.rate_book(user, pk, *values)
             case "date":
-                services.set_reading_dates(user, pk, *values)
+                services.set_reading_dates(user, pk, values[0]._asdict())
             case "pages":
                 readings.set_pages(user, pk, *values)
             case "remove":

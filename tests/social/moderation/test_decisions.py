@@ -9,6 +9,8 @@ from django.utils import timezone
 from django.utils.translation import override
 
 from accounts.models import AccountDeletion, Suspension, User
+from catalog.lists.models import ReadingList
+from catalog.lists.services import ListDraft, create_list
 from catalog.models import Tag
 from mirror.relay.drains import drain_all
 from social.models import Post
@@ -121,6 +123,29 @@ def test_a_tag_is_hidden(dispute: Dispute) -> None:
     make_report(Kind.TAG, "moss", Reporter(dispute.bob.pk))
     dispute.decide(Action.HIDE, by=carol)
     assert Tag.objects.get().hidden
+
+
+def test_a_list_is_deleted_and_the_appeal_cannot_restore_it(dispute: Dispute) -> None:
+    made = create_list(dispute.alice.pk, ListDraft("Fools", "All of them"))
+    rebuild()
+    case = make_report(Kind.LIST, str(made.pk), Reporter(dispute.bob.pk)).case
+    page = enter(dispute.carol).get(f"/admin/moderation/case/{case.pk}/change/").content.decode()
+    for wanted in ("List by alice", f'href="/lists/{made.pk}/"', "All of them"):
+        assert wanted in page
+    decision = dispute.decide(Action.DELETE)
+    assert not ReadingList.objects.exists()
+    letter = next(letter for letter in deliver() if letter.to == ["alice@example.org"])
+    assert letter.subject == "We decided about your list on Diptych"
+    for text in (read(enter(dispute.alice), decision), str(letter.body)):
+        assert "We deleted your list." in text
+    made = create_list(dispute.alice.pk, ListDraft("Fools again"))
+    rebuild()
+    case = make_report(Kind.LIST, str(made.pk), Reporter(dispute.bob.pk)).case
+    made.delete()
+    with pytest.raises(TargetMissing):
+        dispute.decide(Action.DELETE, case)
+    decision = dispute.decide(Action.WARN, case)
+    assert "We warn you because of your list." in read(enter(dispute.alice), decision)
 
 
 def test_the_reasons_name_facts_basis_and_redress_but_no_reporter(dispute: Dispute) -> None:

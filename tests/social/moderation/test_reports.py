@@ -7,7 +7,9 @@ import pytest
 from django.test import Client
 from pytest_django.fixtures import Settings
 
+from catalog.lists.services import ListDraft, change_list, create_list
 from catalog.models import Tag
+from catalog.shelves.models import Privacy
 from common.paths import make_path
 from mirror.relay.drains import drain_all
 from social.models import Block
@@ -89,16 +91,18 @@ def test_the_sexual_abuse_of_children_is_reported_without_a_name(dispute: Disput
     assert deliver() == []
 
 
-def test_readers_hashtags_and_tags_are_reported(dispute: Dispute) -> None:
+def test_readers_hashtags_tags_and_lists_are_reported(dispute: Dispute) -> None:
     create_post(dispute.alice.pk, "About #Moss")
     tag = Tag.objects.create(name="young adult")
     make_book("Emma").tags.add(tag)
+    made = create_list(dispute.alice.pk, ListDraft("Fools", "All of <them>"))
     rebuild()
     client = enter(dispute.bob)
     links = {"reader": "/u/alice/", "hashtag": "/tags/moss/", "tag": "/books/?q=%22young+adult%22"}
-    targets = {"reader": str(dispute.alice.pk), "hashtag": "moss", "tag": "young adult"}
+    links["list"] = f"/lists/{made.pk}/"
+    targets = {"reader": str(dispute.alice.pk), "hashtag": "moss", "tag": "young adult", "list": made.pk}
     for kind, target in targets.items():
-        address = make_path("moderation:report", kind, target)
+        address = make_path("moderation:report", kind, str(target))
         assert f'href="{address}"' in client.get(links[kind]).content.decode(), kind
         assert client.get(address).status_code == 200
         assert send(client, kind, target).status_code == 302
@@ -107,14 +111,19 @@ def test_readers_hashtags_and_tags_are_reported(dispute: Dispute) -> None:
         Kind.READER: (str(dispute.alice.pk), dispute.alice),
         Kind.HASHTAG: ("moss", None),
         Kind.TAG: ("young adult", None),
+        Kind.LIST: (str(made.pk), dispute.alice),
     }
+    assert Report.objects.get(case__kind=Kind.LIST).copy == "Fools\nAll of <them>"
+    change_list(dispute.alice.pk, made.pk, ListDraft("Fools", privacy=Privacy.ME))
+    drain_all()
+    assert send(enter(dispute.dora), "list", made.pk).status_code == 404
 
 
 @pytest.mark.parametrize(
     ("kind", "target"),
     [
         ("post", "0"), ("post", "99999"), ("post", "x"), ("post", "9" * 25), ("reader", "99999"), ("reader", "alice"),
-        ("hashtag", "moss"), ("hashtag", "!"), ("tag", "unknown"), ("book", "1"),
+        ("list", "1"), ("list", "x"), ("hashtag", "moss"), ("hashtag", "!"), ("tag", "unknown"), ("book", "1"),
     ],
 )  # fmt: skip
 def test_unknown_targets_are_not_found(dispute: Dispute, kind: str, target: str) -> None:
