@@ -74,8 +74,8 @@ def _has_happened(about: str, order: Order) -> bool:
 
 
 def _is_verified_address(order: Order) -> bool:
-    """Return whether the order's address is the buyer's verified address. A guest, who has paid, has no other one."""
-    return order.is_of_guest or (order.user is not None and fold_address(order.user.email) == fold_address(order.email))
+    """Return whether the order's address is the buyer's verified address. Guests have none."""
+    return order.user is not None and fold_address(order.user.email) == fold_address(order.email)
 
 
 def _send_within_limit(about: str, order: Order) -> int:

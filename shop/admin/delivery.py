@@ -4,17 +4,26 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin
+from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin, TabularInline
 from unfold.decorators import display
 
+from accounts.admin_tools import BigTableAdmin
 from shop.admin.forms import PRICE_LABEL, MoneyField
 from shop.models import DeliveryMethod, DeliveryPrice, DeliveryZone
 from shop.money import format_money
 
 
+class _EditableAdmin(BigTableAdmin):
+    """Rows that staff add, edit and delete, with entries in the audit log."""
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return ModelAdmin.has_add_permission(self, request)
+
+
 @admin.register(DeliveryZone)
-class DeliveryZoneAdmin(ModelAdmin):
+class DeliveryZoneAdmin(_EditableAdmin):
     """Sets of countries with methods of their own."""
 
     list_display = ["name", "countries"]
@@ -51,7 +60,7 @@ class MethodForm(forms.ModelForm):
 
 
 @admin.register(DeliveryMethod)
-class DeliveryMethodAdmin(ModelAdmin):
+class DeliveryMethodAdmin(_EditableAdmin):
     """Methods of delivery. Orders keep the name, the price and the days that they were offered."""
 
     form = MethodForm

@@ -86,9 +86,9 @@ def test_the_page_is_read_from_redis(desk: Client, book: Product) -> None:
     desk.get("/shop/checkout/")
     with record() as found:
         desk.get("/shop/checkout/")
-    # The saved addresses, that of the last order, and without one the e-mail address.
-    names = ("shop_savedaddress", "shop_order", "accounts_user")
-    assert [name in sql for name, (sql, _) in zip(names, found.sql, strict=True)] == [True] * 3
+    # The saved addresses, that of the last order, without one the e-mail address, and the methods of delivery.
+    names = ("shop_savedaddress", "shop_order", "accounts_user", "shop_deliverymethod")
+    assert [name in sql for name, (sql, _) in zip(names, found.sql, strict=True)] == [True] * 4
     assert found.round_trips == 1
 
 

@@ -26,7 +26,19 @@ from catalog.shelves.models import Privacy, Shelf
 from catalog.shelves.services import put_on_shelf
 from config.roles import make_roles
 from mirror.models import Change, State
-from shop.models import Cart, FakeCharge, Order, Payment, PaymentState, Product, SavedAddress, StockAlert, View
+from shop.models import (
+    Cart,
+    DeliveryMethod,
+    DeliveryZone,
+    FakeCharge,
+    Order,
+    Payment,
+    PaymentState,
+    Product,
+    SavedAddress,
+    StockAlert,
+    View,
+)
 from shop.selectors.links import make_token
 from shop.services import carts
 from social.models import Block, Mute, Post, Pulled
@@ -112,6 +124,9 @@ class MatrixWorld:
         Pulled.objects.create(user=reader)
         put_on_shelf(reader.pk, world.other_book.pk, Shelf.READ, timezone.localdate())
         self.address = SavedAddress.objects.create(user=reader, name="xqsaved", address="Hill", country="GB")
+        # Not offered, because it would change the totals of carts.
+        zone = DeliveryZone.objects.create(name="Moon")
+        DeliveryMethod.objects.create(zone=zone, name="Rocket", is_active=False)
         StockAlert.objects.create(user=reader, product=Product.objects.order_by("pk")[0])
         self.notification = Notification.objects.create(
             user=reader, kind="like", key="0", target=self.hidden.pk, last_at=timezone.now()
