@@ -1,7 +1,7 @@
 """The details of imported books, from columns that a file may have."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from catalog.details.models import MAX_DESCRIPTION_LENGTH, MAX_PUBLISHER_LENGTH, BookDetails, Format
 from catalog.importer import clean
@@ -57,9 +57,10 @@ def add_details(given: Sequence[tuple[int, GivenDetails]], authors: Mapping[str,
         BookDetails(book_id=pk, description=details.description, publisher=details.publisher, format=details.format)
         for pk, details in known
     )
-    for name, links in (
-        ("translators", BookDetails.translators.through),
-        ("illustrators", BookDetails.illustrators.through),
-    ):
+    through: dict[str, Any] = {
+        "translators": BookDetails.translators.through,
+        "illustrators": BookDetails.illustrators.through,
+    }
+    for name, links in through.items():
         pairs = [(pk, authors[person]) for pk, details in known for person in getattr(details, name)]
         links._base_manager.bulk_create(links(bookdetails_id=pk, author_id=author) for pk, author in pairs)

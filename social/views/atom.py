@@ -27,8 +27,8 @@ from common.paths import make_absolute, make_path
 from common.public_pages import public_page
 from common.web import get_viewer_id
 from social.content.html import to_html
-from social.queries.records import PostRecord
 from social.models import Post
+from social.queries.records import PostRecord
 from social.relations.profiles import Profile, get_profile_by_name
 from social.reviews.selectors import Order, get_reviews
 from social.selectors import get_posts_about, get_posts_about_books_by, get_posts_by
@@ -191,7 +191,9 @@ def book_feed(request: HttpRequest, pk: int) -> HttpResponse:
         raise Http404
     reviews = get_reviews(pk, viewer, Order.NEWEST).page.posts
     # By their ids, which are in the order of time.
-    posts = sorted([*get_posts_about(pk, viewer).posts, *reviews], key=lambda post: post["id"], reverse=True)[:PAGE_SIZE]
+    posts = sorted([*get_posts_about(pk, viewer).posts, *reviews], key=lambda post: post["id"], reverse=True)[
+        :PAGE_SIZE
+    ]
     title = _("Posts about “%(title)s”") % {"title": book["title"]}
     path, feed_path = make_path("social:book_posts", pk), make_path("social:book_feed", pk)
     return _PostFeed(Channel(title, path, feed_path, posts))(request)

@@ -187,9 +187,9 @@ def test_all_books_that_match_are_counted_paged_and_filtered(client: Client) -> 
     with sql_only():
         by_sql = client.get("/books/", {"words": "salt", "language": "fr", "sort": "title"}, headers=JSON).json()
     assert by_sql == listed
-    page = client.get("/books/", {"words": "salt", "sort": "title"}).content.decode()
-    assert "“salt”" in page
-    assert '<input type="hidden" name="words" value="salt">' in page
+    html = client.get("/books/", {"words": "salt", "sort": "title"}).content.decode()
+    assert "“salt”" in html
+    assert '<input type="hidden" name="words" value="salt">' in html
 
 
 def test_readers_are_named_only_if_they_are_asked_for(client: Client) -> None:

@@ -45,10 +45,11 @@ class ListView:
         self.view = convert_exception_to_response(page.changelist_view)
 
     def ask(self, query: str) -> HttpResponse:
-        request = RequestFactory().get("/", QUERY_STRING=query)
+        request: Any = RequestFactory().get("/", QUERY_STRING=query)
         request.user, request.session = self.user, {}
         request._messages = default_storage(request)
-        return self.view(request)
+        response: Any = self.view(request)
+        return response
 
 
 def find_parameters(page: Any, client: Client) -> list[str]:

@@ -13,7 +13,7 @@ from catalog.library.services import start_import
 from catalog.lists.services import ListDraft, add_book, create_list
 from catalog.models import Author, Book
 from loginlog.services import mark_login
-from shop.models import Order, OrderState, Payment, PaymentState, Product, Recommendation, Sale, SaleItem
+from shop.models import Order, OrderState, Payment, PaymentState, Product, Recommendation, Sale, SaleItem, SavedAddress
 from social.models import Block, Follow, Mute, Post
 from social.reviews.services import Draft, write_review
 from social.services.posts import create_post
@@ -64,6 +64,10 @@ class World:
         self.orders = [make_order(self.staff, *products, key=f"key {n}") for n in range(25)]
         Product.objects.update(reserved=9, stock=90)
         self.order, self.paid, self.open = self.orders[:3]
+        self.guest_order = make_order(None, products[0], key="guest")
+        self.saved_address = SavedAddress.objects.create(
+            user=self.staff, name="Alice", address="1 Long Lane\nLONDON\nSW1A 1AA\nUNITED KINGDOM", country="GB"
+        )
         for order in (self.order, self.paid):
             Payment.objects.create(order=order, key=f"{order.pk}", amount=2500, state=PaymentState.FAILED, reason="No.")
         fields = {"paid_at": now, "sent_at": now, "cancelled_at": None}
