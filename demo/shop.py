@@ -14,10 +14,10 @@ from accounts.models import User
 from accounts.users import bulk
 from catalog.models import Book, Tag
 from common.database import split_slices
-from demo.books_words import FIRST_NAMES, GENRES, LAST_NAMES
 from demo.delivery import add_delivery
 from demo.logins import ROLES_BY_LOGIN
 from demo.people import READER_NAMES
+from demo.words.books import FIRST_NAMES, GENRES, LAST_NAMES
 from shop.book_views import popularity
 from shop.importer import bulk_insert, synthetic
 from shop.models import (

@@ -104,8 +104,8 @@ class _PostFeed(_ChannelFeed):
         if item["note"]:
             return _("Content note: %(note)s") % {"note": item["note"]}
         lines = [to_html(item["text"], item["mentions"])]
-        if item.stars is not None:
-            lines.insert(0, escape(_write_rating(item.stars)))
+        if item.tally.stars is not None:
+            lines.insert(0, escape(_write_rating(item.tally.stars)))
         return "<br>".join(filter(None, lines))
 
     def item_link(self, item: PostRecord) -> str:
