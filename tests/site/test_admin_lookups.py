@@ -8,7 +8,6 @@ import pytest
 from django.contrib import admin
 from django.contrib.messages.storage import default_storage
 from django.core.handlers.exception import convert_exception_to_response
-from django.http import HttpResponse
 from django.template.response import TemplateResponse
 from django.test import Client, RequestFactory
 from django.urls import reverse
@@ -44,8 +43,8 @@ class ListView:
         self.user = User.objects.get(username="carol")
         self.view = convert_exception_to_response(page.changelist_view)
 
-    def ask(self, query: str) -> HttpResponse:
-        request = RequestFactory().get("/", QUERY_STRING=query)
+    def ask(self, query: str) -> Any:
+        request: Any = RequestFactory().get("/", QUERY_STRING=query)
         request.user, request.session = self.user, {}
         request._messages = default_storage(request)
         return self.view(request)
