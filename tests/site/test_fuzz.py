@@ -43,7 +43,7 @@ def break_arguments(*samples: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
             yield (*valid[:place], value, *valid[place + 1 :])
 
 
-@pytest.mark.slow(5)
+@pytest.mark.slow(20)
 def test_no_argument_of_an_address_causes_a_server_error() -> None:
     world = MatrixWorld()
     for page in find_addresses(world, break_arguments):
