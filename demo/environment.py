@@ -9,6 +9,13 @@ from contextlib import suppress
 
 from config.environment import DEMO_FILE, VAR_DIR, env
 
+SELLER = {
+    "SELLER_NAME": "Diptych Demo Bookshop",
+    "SELLER_ADDRESS": "Quay Street 1; 04109 Leipzig",
+    "SELLER_EMAIL": "shop@diptych.invalid",
+    "SELLER_COUNTRY": "DE",
+}
+
 
 def provide_environment(port: str) -> None:
     """Set missing variables in the environment of this process, which its child processes inherit."""
@@ -19,6 +26,8 @@ def provide_environment(port: str) -> None:
         _store_environment(generate_environment(os.environ["SITE_URL"]))
     env.read_env(DEMO_FILE)
     os.environ.setdefault("SECOND_FACTOR_FOR_STAFF", "False")  # missing in files of older versions
+    for name, value in SELLER.items():
+        os.environ.setdefault(name, value)
 
 
 def generate_environment(site_url: str) -> dict[str, str]:
@@ -30,6 +39,7 @@ def generate_environment(site_url: str) -> dict[str, str]:
         "PAYMENT_PROVIDER": "shop.payments.fake.FakeProvider",
         "PAYMENT_CALLBACK_SECRET": secrets.token_urlsafe(48),
         "SECOND_FACTOR_FOR_STAFF": "False",
+        **SELLER,
     }
 
 

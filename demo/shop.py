@@ -15,6 +15,7 @@ from accounts.users import bulk
 from catalog.models import Book, Tag
 from common.database import split_slices
 from demo.books_words import FIRST_NAMES, GENRES, LAST_NAMES
+from demo.delivery import add_delivery
 from demo.logins import ROLES_BY_LOGIN
 from demo.people import READER_NAMES
 from shop.book_views import popularity
@@ -71,6 +72,7 @@ def load_demo_shop(now: datetime | None = None) -> dict[str, int]:
     """
     now = now or timezone.now()
     _add_products()
+    add_delivery()
     if not Order.objects.exists():
         _add_visits(_invent_visits(now), now)
     return {"products": Product.objects.count(), "orders": Order.objects.count()}
@@ -289,7 +291,9 @@ def _build_order(key: str, number: int, visit: Visit, name: str, now: datetime) 
         total=sum(item.price for item in visit.buys),
         email="reader@diptych.invalid",
         name=name,
-        address="1 Quay Street, Harrowgate",
+        address="1 Quay Street\nHARROGATE\nHG1 1AA\nUNITED KINGDOM",
+        country="GB",
+        address_parts={"street": "1 Quay Street", "city": "Harrogate", "postcode": "HG1 1AA"},
         created_at=at,
         reserved_until=at,
         confirmed_at=at,

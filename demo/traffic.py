@@ -15,6 +15,14 @@ from demo.posts_words import TEXTS_WITHOUT_BOOK
 PAUSE_SECONDS_RANGE: Final = (0.4, 1.6)  # between two pages of one visitor
 START_INTERVAL_SECONDS: Final = 0.3  # between two visitors
 CARD_NUMBER: Final = "4242 4242 4242 4242"
+BUYER: Final = {
+    "name": "Demo Visitor",
+    "email": "visitor@diptych.invalid",
+    "country": "GB",
+    "street": "1 Quay Street",
+    "city": "Harrogate",
+    "postcode": "HG1 1AA",
+}
 ORDER_PATH: Final = re.compile(r"^/shop/orders/[0-9]+/$")
 SHOPPER_NAME: Final = "demo-shopper"
 ERROR_PREFIX: Final = "error: "  # of the names of errors among the counts of a visitor
@@ -119,8 +127,7 @@ class Visitor:
         self._has_cart = False
         if page.path != "/shop/checkout/":
             return
-        address = {"name": "Demo Visitor", "email": "visitor@diptych.invalid", "address": "1 Quay Street, Harrowgate"}
-        answer = self.browser.post("/shop/checkout/", {**page.hidden, **address, "card": CARD_NUMBER})
+        answer = self.browser.post("/shop/checkout/", {**page.hidden, **BUYER, "card": CARD_NUMBER})
         self._count_action("orders", well=bool(ORDER_PATH.match(answer.path)))
 
     def say(self) -> None:

@@ -8,8 +8,10 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning, register
 from django.utils.module_loading import import_string
 
+from shop.addresses.countries import list_codes
 from shop.payments import Provider
 
+SELLER_SETTINGS = ("SELLER_NAME", "SELLER_ADDRESS", "SELLER_EMAIL", "SELLER_COUNTRY")
 FAKE_PROVIDER = "shop.payments.fake.FakeProvider"
 
 
@@ -24,6 +26,24 @@ def check_provider(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> li
     if missing := sorted(name for name in wanted if not hasattr(provider, name)):
         hint = "shop.payments.Provider describes them."
         return [Error(f"PAYMENT_PROVIDER lacks {', '.join(missing)}.", hint, id="shop.E002")]
+    return []
+
+
+@register("shop")
+def check_seller_country(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
+    """Check that SELLER_COUNTRY is the code of a country."""
+    if settings.SELLER_COUNTRY and settings.SELLER_COUNTRY not in list_codes():
+        return [Error("SELLER_COUNTRY is no ISO code of a country.", 'An example is "DE".', id="shop.E003")]
+    return []
+
+
+@register("shop", deploy=True)
+def check_seller(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
+    """Check that production names its seller, as the law requires on pages and in emails."""
+    missing = [name for name in SELLER_SETTINGS if not getattr(settings, name)]
+    if missing:
+        hint = "The imprint, the checkout and emails show them."
+        return [Warning(f"The seller's details are incomplete: {', '.join(missing)}.", hint, id="shop.W003")]
     return []
 
 

@@ -3,9 +3,9 @@
 The confirmation of a paid order is delivered at least once (``shop.services.confirmations``). A worker sends notices of
 cancelled, sent and refunded orders after the commit and retries for a while.
 
-Buyers choose the name and the address, so these emails could be abused to send text to strangers. Therefore unpaid
+Buyers choose the name and the address, so these emails could be abused to send text to other people. Therefore unpaid
 orders cause no email, each address gets a limited number per day, and an address that the account has not verified gets
-only the confirmation.
+only the confirmation. Emails to guests link to the order by a signed link, and those to readers by its number.
 """
 
 import logging
@@ -18,9 +18,12 @@ from django.utils.translation import override
 
 from accounts.mail import queue_task
 from accounts.ratelimit import count_event, give_back
+from common import clock
 from common.text import fold_address
 from mirror.utils import after_commit
 from shop.models import Order, PaymentState
+from shop.selectors.orders import OrderView
+from shop.seller import get_seller
 
 logger = logging.getLogger("shop")
 DAY_SECONDS: Final = 86_400
@@ -30,8 +33,12 @@ EMAIL_KINDS: Final = ("confirmed", "cancelled", "sent", "refunded")
 def make_email(about: str, order: Order) -> EmailMessage:
     """Return an unsent email about an order, rendered from ``shop/mails/<about>``. One query, for its lines."""
     assert about in EMAIL_KINDS, about
-    context: dict[str, Any] = {"order": order, "lines": list(order.lines.order_by("pk"))}
+    lines = list(order.lines.order_by("pk"))
+    view = OrderView(order, lines, (), clock.now())
     with override(order.language or settings.LANGUAGE_CODE):
+        context: dict[str, Any] = {"order": order, "lines": lines, "links": view.links}
+        context |= {"vat": view.vat, "arrival": view.arrival}
+        context |= {"seller": get_seller(), "return_days": settings.RETURN_DAYS}
         subject = render_to_string(f"shop/mails/{about}_subject.txt", context)
         text = render_to_string(f"shop/mails/{about}.txt", context)
     return EmailMessage(" ".join(subject.split()), text, to=[order.email])
@@ -67,7 +74,7 @@ def _has_happened(about: str, order: Order) -> bool:
 
 
 def _is_verified_address(order: Order) -> bool:
-    """Return whether the order's address is the buyer's verified address."""
+    """Return whether the order's address is the buyer's verified address. Guests have none."""
     return order.user is not None and fold_address(order.user.email) == fold_address(order.email)
 
 

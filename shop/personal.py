@@ -1,21 +1,29 @@
 """The personal data that the shop keeps. Orders stay after the account is deleted, without personal data."""
 
+from collections.abc import Mapping
+from typing import Any, Final
+
 from django.db import transaction
 
 from accounts.personal import NotErasableYet, erase_nothing, make_part, register
 from common.database import SLICE_SIZE, repeat_after_conflict
-from shop.models import Cart, Order, OrderEvent, OrderLine, OrderState, StockAlert, View
+from shop.models import Cart, Order, OrderEvent, OrderLine, OrderState, SavedAddress, StockAlert, View
 
+_NOBODY: Final[Mapping[str, Any]] = {"name": "", "email": "", "address": "", "address_parts": {}, "phone": ""}
 OPEN_STATES = (OrderState.RESERVED, OrderState.PAID)
 
 
 def register_parts() -> None:
     """Register carts, views and orders."""
-    order = ["id", "state", "total", "email", "name", "address", "created_at", "paid_at", "sent_at", "cancelled_at"]
-    line = ["order_id", "product_id", "title", "quantity", "price"]
+    order = ["id", "state", "total", "email", "name", "address", "country", "address_parts", "phone"]
+    order += ["delivery_name", "delivery_price", "arrives_from", "arrives_by", "vat"]
+    order += ["created_at", "paid_at", "sent_at", "cancelled_at"]
+    line = ["order_id", "product_id", "title", "quantity", "price", "vat_rate", "vat"]
     register(make_part("carts", Cart, "user", ["lines", "ended_at"], erase=erase_nothing))  # erased with the user's row
     register(make_part("views", View, "user", ["book_id", "book__title", "seen_at"]))
     register(make_part("stock_alerts", StockAlert, "user", ["product_id", "created_at", "back_at"]))
+    saved = ["name", "address", "country", "parts", "phone", "used_at"]
+    register(make_part("saved_addresses", SavedAddress, "user", saved))
     register(make_part("orders", Order, "user", order, erase=_anonymise_orders))
     register(make_part("order_lines", OrderLine, "order__user", line, erase=erase_nothing))
     register(
@@ -31,7 +39,7 @@ def _anonymise_orders(user_id: int) -> bool:
     orders = Order.objects.filter(user_id=user_id)
     with transaction.atomic():
         ids = list(orders.exclude(state__in=OPEN_STATES).values_list("pk", flat=True)[:SLICE_SIZE])
-        Order.objects.filter(pk__in=ids).update(user=None, name="", email="", address="")
+        Order.objects.filter(pk__in=ids).update(user=None, **_NOBODY)
     if len(ids) < SLICE_SIZE and orders.exists():
         raise NotErasableYet
     return len(ids) == SLICE_SIZE

@@ -2,15 +2,22 @@
 
 from django.urls import URLPattern, path
 
-from shop.views import callback, cart, checkout, orders, sale, stock_alerts
+from shop.views import addresses, callback, cart, checkout, guests, orders, sale, stock_alerts
 
 app_name = "shop"
 urlpatterns: list[URLPattern] = [
     path("cart/", cart.cart, name="cart"),
     path("sale/", sale.sale, name="sale"),
     path("alerts/", stock_alerts.alerts, name="alerts"),
+    path("addresses/", addresses.addresses, name="addresses"),
+    path("addresses/add/", addresses.EditAddress.as_view(), name="add_address"),
+    path("addresses/<int:pk>/", addresses.EditAddress.as_view(), name="address"),
     path("orders/", orders.orders, name="orders"),
     path("orders/<int:pk>/", orders.order, name="order"),
+    path("guest/<int:pk>/<str:token>/", guests.order, name="guest_order"),
+    path("guest/<int:pk>/<str:token>/pay/", guests.Pay.as_view(), name="guest_pay"),
+    path("guest/<int:pk>/<str:token>/cancel/", guests.cancel, name="guest_cancel"),
+    path("guest/<int:pk>/<str:token>/claim/", guests.claim, name="guest_claim"),
     path("checkout/", checkout.Checkout.as_view(), name="checkout"),
     path("orders/<int:pk>/pay/", checkout.Pay.as_view(), name="pay"),
     path("payments/callback/", callback.callback, name="callback"),

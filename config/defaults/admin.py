@@ -60,6 +60,8 @@ UNFOLD: Final[dict[str, Any]] = {
                     _build_item(_("Fake payments"), "science", "shop.fakecharge"),
                     _build_item(_("Products"), "inventory_2", "shop.product"),
                     _build_item(_("Sales"), "percent", "shop.sale"),
+                    _build_item(_("Delivery zones"), "public", "shop.deliveryzone"),
+                    _build_item(_("Methods of delivery"), "local_shipping", "shop.deliverymethod"),
                     _build_item(_("Carts"), "shopping_cart", "shop.cart"),
                     _build_item(_("Views"), "visibility", "shop.view"),
                     _build_item(_("Recommendations"), "recommend", "shop.recommendation"),

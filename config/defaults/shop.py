@@ -4,6 +4,12 @@ import os
 
 from config.environment import env, read_required
 
+SELLER_COUNTRY = env.str("SELLER_COUNTRY", default="").upper()  # the seller's country, as "DE"
+# The seller's details on pages and in emails. SELLER_ADDRESS has ";" between its lines, and not the country.
+SELLER_NAME, SELLER_ADDRESS = env.str("SELLER_NAME", default=""), env.str("SELLER_ADDRESS", default="")
+SELLER_EMAIL, SELLER_PHONE = env.str("SELLER_EMAIL", default=""), env.str("SELLER_PHONE", default="")
+SELLER_VAT_ID, SELLER_REGISTER = env.str("SELLER_VAT_ID", default=""), env.str("SELLER_REGISTER", default="")
+RETURN_DAYS = 14  # the days in which buyers can return books
 SHOP_CURRENCY = "EUR"  # prices are in whole cents of it
 SHOP_CART_LINES, SHOP_CART_QUANTITY = 100, 99  # the most products in a cart, and the most copies of one product
 SHOP_SALE_ROW_SECONDS, SHOP_ROW_SECONDS = 3.0, 60.0  # refresh of cached rows in running and in planned sales
@@ -31,3 +37,4 @@ PAYMENT_CALLBACK_URL = env.str(
     "PAYMENT_CALLBACK_URL", default=f"http://127.0.0.1:{os.environ.get('PORT') or 8000}/shop/payments/callback/"
 )
 STOCK_ALERT_LIMIT = 200  # stock alerts of one reader
+SHOP_SAVED_ADDRESSES = 20  # addresses that one reader can save

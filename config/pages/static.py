@@ -17,9 +17,17 @@ from django.views.decorators.http import require_safe
 from accounts.audit.log import RETENTION
 from catalog.sitemaps import AuthorSitemap, BookSitemap, SiteSitemap
 from common.public_pages import public_page
+from shop.seller import get_seller
 from social.content import MAX_CHARACTERS
 
-NAMES: Final = ("about", "help", "privacy", "terms")  # each is the address, the view's name and the template
+NAMES: Final = (
+    "about",
+    "help",
+    "privacy",
+    "terms",
+    "imprint",
+    "returns",
+)  # each is the address, the view's name and the template
 DAY_SECONDS: Final = 86_400
 
 
@@ -34,6 +42,8 @@ def page(request: HttpRequest, name: str) -> HttpResponse:
         "post_characters": MAX_CHARACTERS,
         "report_days": settings.REPORT_DAYS,
         "reservation_minutes": settings.SHOP_RESERVATION_SECONDS // 60,
+        "return_days": settings.RETURN_DAYS,
+        "seller": get_seller(),
         "session_days": settings.SESSION_COOKIE_AGE // DAY_SECONDS,
         "view_days": settings.SHOP_VIEW_DAYS,
     }

@@ -39,7 +39,8 @@ def _check_managers(mirror: Mirror, watch: Watch) -> Iterator[CheckMessage]:
 
 
 def _check_conditions(mirror: Mirror) -> Iterator[CheckMessage]:
-    found = [*_find_calls(type(mirror))]  # type: ignore[arg-type]  # a class is hashable
+    declaration: Any = type(mirror)
+    found = [*_find_calls(declaration)]
     found += _find_moments(mirror.where)
     for field in mirror.fields:
         found += _find_moments(getattr(field, "where", None))

@@ -18,15 +18,19 @@ from unfold.decorators import display
 
 from accounts.admin_tools import Column, ExportAdmin, Question, ask_for_confirmation, is_confirmed
 from accounts.models import User
+from common import clock
 from common.ids import parse_id
 from common.refusals import Refused
 from common.text import fold
+from shop.addresses.countries import get_country_name
 from shop.admin.base import LedgerAdmin
 from shop.admin.concurrent_edits import ConcurrentEditForm, SerialisedEdits
 from shop.admin.payments import STATE_LABELS as PAYMENT_LABELS
 from shop.admin.row_actions import UnchangedRow, apply_to_each, warn_of_unchanged
+from shop.delivery.vat import format_rate
 from shop.models import Order, OrderEvent, OrderLine, OrderState, Payment, PaymentState
 from shop.money import format_money
+from shop.selectors.orders import OrderView
 from shop.services.errors import NotRefundable, NotSent
 from shop.services.orders import cancel_order, mark_order_sent, refund_order
 
@@ -111,7 +115,7 @@ class LineInline(_OrderInline):
 
     model = OrderLine
     verbose_name_plural = _("books")
-    fields = readonly_fields = ["title", "quantity", "unit_price", "line_total"]
+    fields = readonly_fields = ["title", "quantity", "unit_price", "line_total", "line_vat"]
 
     @display(description=_("price"))
     def unit_price(self, line: OrderLine) -> str:
@@ -120,6 +124,12 @@ class LineInline(_OrderInline):
     @display(description=_("total"))
     def line_total(self, line: OrderLine) -> str:
         return format_money(line.total)
+
+    @display(description=_("included VAT"))
+    def line_vat(self, line: OrderLine) -> str:
+        if line.vat is None or line.vat_rate is None:
+            return "–"
+        return f"{format_money(line.vat)} ({format_rate(line.vat_rate)}%)"
 
 
 class PaymentInline(_OrderInline):
@@ -172,10 +182,11 @@ class OrderAdmin(SerialisedEdits, ExportAdmin, LedgerAdmin):
     search_fields = ["email"]
     search_help_text = _("an order number, @name, or an email address of the last 50,000 orders")
     fields = [
-        "state", "payment_words", "customer", "formatted_sum", "name", "email", "address",
+        "state", "payment_words", "customer", "formatted_sum", "delivery", "vat_sum",
+        "name", "email", "address", "phone", "country_name",
         "created_at", "reserved_until", "paid_at", "confirmed_at", "sent_at", "cancelled_at",
     ]  # fmt: skip
-    readonly_fields = [name for name in fields if name not in ("name", "email", "address")]
+    readonly_fields = [name for name in fields if name not in ("name", "email", "address", "phone")]
     inlines = [LineInline, PaymentInline, EventInline]
     actions = ["mark_sent", "cancel_orders", "refund_orders", "export_csv"]
     export_columns = [
@@ -183,6 +194,9 @@ class OrderAdmin(SerialisedEdits, ExportAdmin, LedgerAdmin):
         Column("state", "state"),
         Column("payment", "payment_state"),
         Column("total_in_cents", "total"),
+        Column("delivery", "delivery_name"),
+        Column("delivery_in_cents", "delivery_price"),
+        Column("vat_in_cents", "vat"),
         Column("ordered", "created_at"),
         Column("paid", "paid_at"),
         Column("sent", "sent_at"),
@@ -190,6 +204,8 @@ class OrderAdmin(SerialisedEdits, ExportAdmin, LedgerAdmin):
         Column("name", "name", "shop.change_order"),
         Column("email", "email", "shop.change_order"),
         Column("address", "address", "shop.change_order"),
+        Column("phone", "phone", "shop.change_order"),
+        Column("country", "country"),
     ]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Order]:
@@ -228,11 +244,26 @@ class OrderAdmin(SerialisedEdits, ExportAdmin, LedgerAdmin):
     @display(description=_("customer"))
     def customer(self, order: Order) -> SafeString | str:
         if order.user is None:
-            return "–"
+            return gettext("guest") if order.is_of_guest else "–"
         address = reverse("admin:shop_order_changelist")
         return format_html(
             '<a class="underline" href="{}?user__id__exact={}">{}</a>', address, order.user_id, order.user.username
         )
+
+    @display(description=_("delivery"))
+    def delivery(self, order: Order) -> str:
+        if not order.delivery_name:
+            return "–"
+        days = OrderView(order, (), (), clock.now()).arrival
+        return ", ".join(filter(None, (order.delivery_name, format_money(order.delivery_price), days)))
+
+    @display(description=_("included VAT"))
+    def vat_sum(self, order: Order) -> str:
+        return "–" if order.vat is None else format_money(order.vat)
+
+    @display(description=_("country"))
+    def country_name(self, order: Order) -> str:
+        return get_country_name(order.country) if order.country else "–"
 
     @display(description=_("state"), label=STATE_LABELS)
     def status(self, order: Order) -> tuple[str, str]:

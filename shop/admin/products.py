@@ -55,7 +55,7 @@ class ProductAdmin(SerialisedEdits, BigTableAdmin):
     list_filter = ["is_active", AvailabilityFilter]
     search_fields = ["book__title", "book__original_title", "book__isbn"]
     autocomplete_fields = ["book"]
-    fields = ["book", "price", "stock", "is_active"]
+    fields = ["book", "price", "stock", "grams", "vat_class", "is_active"]
     actions = ["add_copies", "offer", "withdraw"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Product]:
@@ -80,7 +80,7 @@ class ProductAdmin(SerialisedEdits, BigTableAdmin):
         if not change:
             obj.save(force_insert=True)
             return
-        names = [name for name in ("price", "is_active") if name in form.changed_data]
+        names = [name for name in ("price", "is_active", "grams", "vat_class") if name in form.changed_data]
         if names:
             Product.objects.filter(pk=obj.pk).update(**{name: getattr(obj, name) for name in names})
         if form.more and not services.change_stock(obj.pk, form.more):

@@ -1,11 +1,13 @@
 """Products, carts, orders, payments and views. All money is in cents of ``settings.SHOP_CURRENCY``."""
 
+from shop.models.address import SavedAddress, SavedAddressQuerySet
 from shop.models.cart import Cart
+from shop.models.delivery import DeliveryMethod, DeliveryMethodQuerySet, DeliveryPrice, DeliveryZone
 from shop.models.event import EventKind, OrderEvent
 from shop.models.fake_charge import FakeCharge
 from shop.models.order import Order, OrderLine, OrderQuerySet, OrderState
 from shop.models.payment import Payment, PaymentState
-from shop.models.product import Product, ProductQuerySet
+from shop.models.product import Product, ProductQuerySet, VatClass
 from shop.models.recommendation import Recommendation
 from shop.models.sale import Sale, SaleItem, SaleQuerySet
 from shop.models.stock_alert import StockAlert
@@ -13,6 +15,10 @@ from shop.models.view import View
 
 __all__ = [
     "Cart",
+    "DeliveryMethod",
+    "DeliveryMethodQuerySet",
+    "DeliveryPrice",
+    "DeliveryZone",
     "EventKind",
     "FakeCharge",
     "Order",
@@ -28,6 +34,9 @@ __all__ = [
     "Sale",
     "SaleItem",
     "SaleQuerySet",
+    "SavedAddress",
+    "SavedAddressQuerySet",
     "StockAlert",
+    "VatClass",
     "View",
 ]

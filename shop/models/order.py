@@ -5,7 +5,7 @@ from typing import Self
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import Q, Value
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
@@ -58,10 +58,29 @@ class Order(models.Model):
     )
     key = models.CharField(_("checkout"), max_length=64, unique=True, editable=False)
     state = models.CharField(_("state"), max_length=10, choices=OrderState, default=OrderState.RESERVED)
+    # With delivery, and with the VAT that it includes.
     total = models.PositiveBigIntegerField(_("total"), help_text=_("In cents."))
+    # The method of delivery as it was offered. Without one, as in a shop without methods, delivery is free.
+    delivery_name = models.CharField(_("delivery"), max_length=60, blank=True, default="", db_default="")
+    delivery_price = models.PositiveIntegerField(_("price of delivery"), default=0, db_default=0)
+    arrives_from = models.DateField(_("arrives from"), null=True, blank=True)
+    arrives_by = models.DateField(_("arrives by"), null=True, blank=True)
+    # Rates in percent. None: the shop charged no VAT, or the order is older than the rates.
+    delivery_vat_rate = models.DecimalField(
+        _("rate of VAT of delivery"), max_digits=4, decimal_places=2, null=True, blank=True
+    )
+    delivery_vat = models.PositiveIntegerField(_("VAT of delivery"), null=True, blank=True)
+    vat = models.PositiveBigIntegerField(_("included VAT"), null=True, blank=True)
     email = models.EmailField(_("email address"))
     name = models.CharField(_("name"), max_length=150)
-    address = models.TextField(_("address"), max_length=500)
+    # As on the parcel. Older orders have only this text of their address.
+    address = models.TextField(_("address"), max_length=1000)
+    country = models.CharField(_("country"), max_length=2, blank=True, default="", db_default="", editable=False)
+    # The fields as they were typed, by name (``shop.addresses.formats``).
+    address_parts = models.JSONField(
+        _("fields of the address"), default=dict, db_default=Value({}, models.JSONField()), blank=True, editable=False
+    )
+    phone = models.CharField(_("phone"), max_length=30, blank=True, default="", db_default="")
     created_at = models.DateTimeField(_("ordered"), default=timezone.now)
     reserved_until = models.DateTimeField(_("reserved until"))
     paid_at = models.DateTimeField(_("paid"), null=True, blank=True)
@@ -95,6 +114,16 @@ class Order(models.Model):
     def __str__(self) -> str:
         return f"#{self.pk}"
 
+    @property
+    def is_of_guest(self) -> bool:
+        """Whether a guest ordered. Orders of deleted accounts have no reader and no email address either."""
+        return self.user_id is None and self.email != ""
+
+    @property
+    def goods_total(self) -> int:
+        """The total without delivery, in cents."""
+        return self.total - self.delivery_price
+
 
 class OrderLine(models.Model):
     """The quantity of one product in an order, and the price of one copy at that time, in cents."""
@@ -108,6 +137,8 @@ class OrderLine(models.Model):
     title = models.CharField(_("title"), max_length=500)
     quantity = models.PositiveIntegerField(_("quantity"))
     price = models.PositiveIntegerField(_("price"), help_text=_("In cents, for one."))
+    vat_rate = models.DecimalField(_("rate of VAT"), max_digits=4, decimal_places=2, null=True, blank=True)
+    vat = models.PositiveBigIntegerField(_("included VAT"), null=True, blank=True)
 
     class Meta:
         verbose_name = _("line of an order")

@@ -9,6 +9,13 @@ from django.utils.translation import gettext_lazy as _
 from catalog.models import Book
 
 
+class VatClass(models.TextChoices):
+    """The rates of VAT that goods have (``shop.delivery.vat``)."""
+
+    BOOK = "book", _("book")
+    STANDARD = "standard", _("other goods")
+
+
 class ProductQuerySet(models.QuerySet["Product"]):
     """Queries for products."""
 
@@ -37,6 +44,10 @@ class Product(models.Model):
     stock = models.PositiveIntegerField(_("in stock"), default=0, db_default=0)
     reserved = models.PositiveIntegerField(_("reserved"), default=0, db_default=0, editable=False)
     is_active = models.BooleanField(_("for sale"), default=True, db_default=True)
+
+    # For delivery. The default is a paperback of 300 pages.
+    grams = models.PositiveIntegerField(_("weight"), default=400, db_default=400, help_text=_("In grams."))
+    vat_class = models.CharField(_("VAT"), max_length=10, choices=VatClass, default=VatClass.BOOK, db_default="book")
 
     objects = ProductQuerySet.as_manager()
 

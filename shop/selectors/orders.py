@@ -6,14 +6,18 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
+from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from common import clock
 from common.ids import MAX_ID
+from shop.delivery.days import describe_arrival
+from shop.delivery.vat import sum_by_rate
 from shop.models import Order, OrderLine, OrderState, Payment
 from shop.models.payment import PaymentState
+from shop.selectors.links import OrderLinks, is_token, make_links
 
 ORDERS_PER_PAGE: Final = 20  # orders per page
 
@@ -33,6 +37,27 @@ class OrderView:
     lines: Sequence[OrderLine]
     payments: Sequence[Payment]
     moment: datetime
+
+    @cached_property
+    def links(self) -> OrderLinks:
+        """The paths of the order's pages for its buyer."""
+        return make_links(self.order)
+
+    @property
+    def vat(self) -> dict[str, int] | None:
+        """The included VAT in cents by rate in words, or None if the shop charged none."""
+        order = self.order
+        if order.vat is None or order.delivery_vat_rate is None or order.delivery_vat is None:
+            return None
+        found = [(line.vat_rate, line.vat) for line in self.lines if line.vat_rate is not None and line.vat is not None]
+        return sum_by_rate([*found, (order.delivery_vat_rate, order.delivery_vat)])
+
+    @property
+    def arrival(self) -> str:
+        """The promised days of arrival in words, or "" for an order that is not on its way."""
+        if self.order.state not in (OrderState.PAID, OrderState.SENT, OrderState.RESERVED):
+            return ""
+        return describe_arrival(self.order.arrives_from, self.order.arrives_by, timezone.localdate(self.moment))
 
     @property
     def copies(self) -> int:
@@ -103,6 +128,16 @@ class OrderView:
             "name": order.name,
             "email": order.email,
             "address": order.address,
+            "country": order.country or None,
+            "address_parts": order.address_parts,
+            "phone": order.phone,
+            "delivery": {
+                "name": order.delivery_name,
+                "price": order.delivery_price,
+                "arrives_from": order.arrives_from,
+                "arrives_by": order.arrives_by,
+            },
+            "vat": self.vat,
             "reserved_until": order.reserved_until if order.state == OrderState.RESERVED else None,
             "paid_at": order.paid_at,
             "sent_at": order.sent_at,
@@ -137,8 +172,20 @@ def get_order(user_id: int, order_id: int) -> OrderView | None:
     if not 0 < order_id <= MAX_ID:
         return None
     order = Order.objects.of_user(user_id).filter(pk=order_id).first()
-    if order is None:
+    return None if order is None else _make_view(order)
+
+
+def get_guest_order(order_id: int, token: str) -> OrderView | None:
+    """Return the order of a guest's link, or None if the link is wrong or has ended. Three queries."""
+    if not 0 < order_id <= MAX_ID:
         return None
+    order = Order.objects.filter(pk=order_id, user=None).first()
+    if order is None or not order.is_of_guest or not is_token(order, token):
+        return None
+    return _make_view(order)
+
+
+def _make_view(order: Order) -> OrderView:
     return OrderView(order, list(order.lines.order_by("pk")), list(order.payments.order_by("pk")), clock.now())
 
 

@@ -31,6 +31,27 @@ class PriceRose(Refused):
         self.shown, self.now = shown, now
 
 
+class DeliveryRose(PriceRose):
+    """The order costs more than was shown, with a price of delivery in it."""
+
+    message = _(
+        "The order costs more than this page showed, because of its delivery or of a price that has gone up. "
+        "Please review it."
+    )
+
+
+class NoDelivery(Refused):
+    """No method delivers the order to its country, because of the country or of the weight."""
+
+    message = _("We do not deliver this order to this country. Please choose another address, or order fewer books.")
+
+
+class DeliveryGone(Refused):
+    """The chosen method does not deliver the order to its country, or is not offered any more."""
+
+    message = _("This method of delivery is not available for the address. Please choose another one.")
+
+
 class Shortage(NamedTuple):
     """Too few copies of a product are left. left: 0 if it is sold out, or withdrawn from sale."""
 

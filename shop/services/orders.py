@@ -31,13 +31,33 @@ def expire_order(order_id: int) -> bool:
     return True
 
 
-@repeat_after_conflict
 def cancel_order(order_id: int, by: User) -> Order:
     """Cancel an order that was not sent: return its copies and refund its payment. Does nothing when repeated.
 
     Allowed for its customer and for staff who may change orders. Raises OrderNotFound, also for other customers'
     orders, and OrderStateRefused.
     """
+    return _cancel_order(order_id, by)
+
+
+def cancel_guest_order(order_id: int) -> Order:
+    """Cancel an order as ``cancel_order`` does, for the guest whose link was checked."""
+    return _cancel_order(order_id, None)
+
+
+@repeat_after_conflict
+def claim_order(order_id: int, user_id: int) -> bool:
+    """Give a guest's order to a reader, whose link to it was checked. Return whether it was a guest's until now."""
+    with transaction.atomic():
+        order = _lock_order_for(None, order_id)
+        if not order.is_of_guest:
+            return False
+        Order.objects.filter(pk=order_id).update(user_id=user_id)
+    return True
+
+
+@repeat_after_conflict
+def _cancel_order(order_id: int, by: User | None) -> Order:
     with transaction.atomic():
         order = _lock_order_for(by, order_id)
         if order.state == OrderState.CANCELLED:
@@ -48,7 +68,7 @@ def cancel_order(order_id: int, by: User) -> Order:
         Order.objects.filter(pk=order_id).update(state=OrderState.CANCELLED, cancelled_at=now)
         _release_copies(stock.release_copies if order.state == OrderState.RESERVED else stock.return_sold_copies, order)
         record_step(order_id, EventKind.CANCELLED, by=by)
-        if order.user_id != by.pk:
+        if by is not None and order.user_id != by.pk:
             audit.record_event(audit.Kind.CANCELLED, order, format_money(order.total), actor=by)
         payments.mark_refunds_due(order)
         if order.paid_at is not None:

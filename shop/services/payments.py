@@ -12,6 +12,7 @@ from typing import Final
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Q
 from django.utils.translation import gettext_noop
 
 from accounts.models import User
@@ -108,7 +109,9 @@ def _check_attempts(order: Order, now: datetime) -> None:
     count.
     """
     since = now - timedelta(seconds=ATTEMPTS_PERIOD_SECONDS)
-    tries = Payment.objects.filter(order__user=order.user_id, created_at__gt=since)
+    # A guest has this order alone; the page limits the attempts of an address with all its orders.
+    own = Q(order=order) if order.user_id is None else Q(order__user=order.user_id)
+    tries = Payment.objects.filter(own, created_at__gt=since)
     # Under the lock of this order alone: orders paid at the same moment may exceed the limit by one each.
     if tries.filter(state__in=(PaymentState.STARTED, PaymentState.FAILED)).count() >= settings.SHOP_PAYMENT_TRIES:
         raise TooManyPayments

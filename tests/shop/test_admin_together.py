@@ -37,6 +37,10 @@ def form_in(response: Any) -> dict[str, str]:
         value = re.search(r' value="([^"]*)"', tag) or re.search(r">\n?([^<]*)</textarea>", tag)
         if not is_box or " checked" in tag:
             found[name] = value[1].replace("\n", "\r\n") if value else "on" if is_box else ""
+    for select in re.findall(r"<select[^>]*>.*?</select>", html, flags=re.S):
+        chosen = re.search(r'<option value="([^"]*)" selected', select)
+        if chosen and not re.search(r" disabled[ >=]", select.partition(">")[0] + ">"):
+            found[re.findall(r' name="([^"]+)"', select)[0]] = chosen[1]
     return found
 
 

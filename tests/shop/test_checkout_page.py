@@ -14,12 +14,12 @@ from shop.models import FakeCharge, Order, OrderState, Payment, PaymentState, Pr
 from shop.payments import fake
 from shop.services import carts, checkout
 from shop.services.orders import cancel_order
-from tests.support.shop.checkouts import assert_ledger_is_right, check_out
+from tests.support.shop.checkouts import HOME_FIELDS, assert_ledger_is_right, check_out
 from tests.support.shop.make import make_product
 from tests.support.warm_mirrors import rebuild
 
 pytestmark = pytest.mark.django_db(transaction=True)
-GIVEN = {"name": "Alice", "email": "alice@example.org", "address": "1 Long Lane", "card": fake.GOOD_CARD}
+GIVEN = {"name": "Alice", "email": "alice@example.org", "card": fake.GOOD_CARD, **HOME_FIELDS}
 
 
 @pytest.fixture
@@ -86,14 +86,15 @@ def test_the_page_is_read_from_redis(desk: Client, book: Product) -> None:
     desk.get("/shop/checkout/")
     with record() as found:
         desk.get("/shop/checkout/")
-    # The address of the last order, and without one the e-mail address.
-    assert ["shop_order" in sql for sql, _ in found.sql] == [True, False]
+    # The saved addresses, that of the last order, without one the e-mail address, and the methods of delivery.
+    names = ("shop_savedaddress", "shop_order", "accounts_user", "shop_deliverymethod")
+    assert [name in sql for name, (sql, _) in zip(names, found.sql, strict=True)] == [True] * 4
     assert found.round_trips == 1
 
 
-def test_anonymous_visitors_are_redirected_to_the_login_and_back(client: Client) -> None:
-    response = client.get("/shop/checkout/")
-    assert response["Location"] == "/accounts/login/?next=/shop/checkout/"
+def test_visitors_without_a_cart_come_to_the_cart_and_after_a_lost_login_to_the_login(client: Client) -> None:
+    assert client.get("/shop/checkout/")["Location"] == "/shop/cart/"
+    assert client.post("/shop/checkout/", GIVEN)["Location"].startswith("/accounts/login/?next=/accounts/resume/")
 
 
 def test_an_empty_cart_redirects_to_the_cart(desk: Client) -> None:
@@ -117,7 +118,7 @@ REFUSED_TEXTS = [
 ]
 
 
-@pytest.mark.parametrize("field", ["name", "address"])
+@pytest.mark.parametrize("field", ["name", "street"])
 def test_links_and_control_characters_are_refused_at_their_field(desk: Client, book: Product, field: str) -> None:
     carts.set_line(digest_in(desk), book.pk, 1)
     for typed in REFUSED_TEXTS:
@@ -137,11 +138,11 @@ def test_links_and_control_characters_are_refused_at_their_field(desk: Client, b
 )
 def test_usual_names_and_addresses_are_accepted(desk: Client, book: Product, name: str, address: str) -> None:
     carts.set_line(digest_in(desk), book.pk, 1)
-    assert send(desk, name=name, address=address).status_code == 302
+    assert send(desk, name=name, street=address).status_code == 302
     assert Order.objects.get().name == name
 
 
-FIELDS = ["name", "email", "address", "card"]
+FIELDS = ["name", "email", "country", "street", "city", "postcode", "card"]
 
 
 def test_missing_fields_are_reported_at_the_field(desk: Client, book: Product) -> None:
@@ -238,7 +239,7 @@ def test_the_form_starts_with_the_address_of_the_last_order(desk: Client, book: 
         carts.set_line(digest_in(desk), book.pk, count)
         page = desk.get("/shop/checkout/").content.decode()
         assert ("9 Far Street" in page) == (count == 2)
-        send(desk, address="9 Far Street")
+        send(desk, street="9 Far Street")
 
 
 def test_a_refused_card_leads_to_another_attempt(desk: Client, book: Product) -> None:

@@ -124,9 +124,9 @@ def test_the_page_asks_for_no_card(desk: Client, gift: Product) -> None:
 def test_an_address_is_still_asked_for(desk: Client, gift: Product) -> None:
     carts.set_line(digest_in(desk), gift.pk, 1)
     shown = hidden(desk.get("/shop/checkout/"))
-    page = desk.post("/shop/checkout/", NO_CARD | shown | {"address": ""})
+    page = desk.post("/shop/checkout/", NO_CARD | shown | {"street": ""})
     assert page.status_code == 200
-    assert 'id="id_address-errors"' in page.content.decode()
+    assert 'id="id_street-errors"' in page.content.decode()
     assert "Card number" not in text_of(page)
     assert not Order.objects.exists()
 

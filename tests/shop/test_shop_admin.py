@@ -318,7 +318,8 @@ def test_payments_are_found_by_order_key_and_state(staff: Client) -> None:
 
 def edit(staff: Client, product: Product, *, shown: int | str, **typed: str) -> str:
     """Send a product's form whose page showed this stock."""
-    asked = {"price": "12.50", "stock": str(shown), "is_active": "on", "initial-stock": str(shown)} | typed
+    asked = {"price": "12.50", "stock": str(shown), "is_active": "on", "initial-stock": str(shown)}
+    asked |= {"grams": "400", "vat_class": "book"} | typed
     response = staff.post(f"{PRODUCTS}{product.pk}/change/", asked, follow=True)
     assert response.status_code == 200
     product.refresh_from_db()
@@ -388,7 +389,14 @@ def test_copies_reserved_in_the_last_moment_stay(staff: Client, monkeypatch: pyt
 
 def test_a_book_becomes_a_product_once(staff: Client) -> None:
     book = make_book("Emma")
-    asked = {"book": str(book.pk), "price": "9.99", "stock": "4", "is_active": "on"}
+    asked = {
+        "book": str(book.pk),
+        "price": "9.99",
+        "stock": "4",
+        "is_active": "on",
+        "grams": "400",
+        "vat_class": "book",
+    }
     assert staff.post(f"{PRODUCTS}add/", asked).status_code == 302
     product = Product.objects.get(pk=book.pk)
     assert (product.price, product.stock) == (999, 4)

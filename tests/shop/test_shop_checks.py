@@ -2,7 +2,7 @@
 
 from pytest_django.fixtures import Settings
 
-from shop.checks import check_provider, check_provider_for_production
+from shop.checks import check_provider, check_provider_for_production, check_seller, check_seller_country
 
 
 def test_a_missing_provider_is_an_error(settings: Settings) -> None:
@@ -30,3 +30,12 @@ def test_a_timeout_as_long_as_the_reservation_is_a_warning(settings: Settings) -
     settings.PAYMENT_PROVIDER = "tests.support.faults.deadly.AfterTheCharge"
     settings.PAYMENT_TIMEOUT_SECONDS = 300
     assert [message.id for message in check_provider_for_production(None)] == ["shop.W002"]
+
+
+def test_an_unnamed_seller_in_production_is_a_warning(settings: Settings) -> None:
+    assert [message.id for message in check_seller(None)] == ["shop.W003"]
+    settings.SELLER_NAME, settings.SELLER_ADDRESS = "Diptych Ltd", "1 Long Lane; London"
+    settings.SELLER_EMAIL, settings.SELLER_COUNTRY = "shop@example.org", "GB"
+    assert check_seller(None) == check_seller_country(None) == []
+    settings.SELLER_COUNTRY = "UK"
+    assert [message.id for message in check_seller_country(None)] == ["shop.E003"]

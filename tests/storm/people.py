@@ -38,6 +38,7 @@ PAGES = (
 WORDS = ("ruby", "river", "garden", "night", "erlang", "the", "letters")
 BOOKS = range(1, 41)  # people rate odd books and shelve even ones
 REVIEWED_BOOKS = range(41, 45)  # others, because a review rates and shelves its book
+ADDRESS = {"country": "GB", "street": "1 Gale Lane", "city": "London", "postcode": "SW1A 1AA"}
 PASSIVE = ("stillreader1", "stillreader2", "stillreader3")  # only blocked
 
 
@@ -346,7 +347,7 @@ class Person(threading.Thread):
         if page.path != "/shop/checkout/":
             return
         card = self.random.choice((fake.GOOD_CARD, fake.TWO_CALLBACKS_CARD))
-        address = {"name": self.name, "email": "storm@diptych.invalid", "address": "1 Gale Lane", "card": card}
+        address = {"name": self.name, "email": "storm@diptych.invalid", "card": card, **ADDRESS}
         began = time.time()
         try:
             answer = self.ask(self.first, "/shop/checkout/", {**page.hidden, **address})

@@ -24,9 +24,23 @@ from catalog.lists.services import ListDraft, create_list
 from catalog.models import Author, Tag, TagAlias
 from catalog.shelves.models import Privacy, Shelf
 from catalog.shelves.services import put_on_shelf
+from catalog.wishes.models import BookWish
 from config.roles import make_roles
 from mirror.models import Change, State
-from shop.models import Cart, FakeCharge, Order, Payment, PaymentState, Product, StockAlert, View
+from shop.models import (
+    Cart,
+    DeliveryMethod,
+    DeliveryZone,
+    FakeCharge,
+    Order,
+    Payment,
+    PaymentState,
+    Product,
+    SavedAddress,
+    StockAlert,
+    View,
+)
+from shop.selectors.links import make_token
 from shop.services import carts
 from social.models import Block, Mute, Post, Pulled
 from social.moderation.models import Action, Appeal, Case, Reason
@@ -39,6 +53,7 @@ from tests.support.matrix.browser import Browser
 from tests.support.names.world import World
 from tests.support.shop.make import make_order, make_product
 
+GUEST_VIEWS: Final = ("order", "pay", "cancel", "claim")
 FEW: Final = 3  # copies of the product in the cart
 
 
@@ -97,6 +112,7 @@ class MatrixWorld:
         carts.set_line(self.digest, product.pk, FEW)
         words: dict[str, Any] = {"name": "xqname", "address": "xqaddress", "email": "xqorder@example.org"}
         self.order = make_order(self.owner, Product.objects.order_by("pk")[0], key="xqkey", **words)
+        self.guest_order = make_order(None, product, key="xqguestkey", email="guest@example.org")
         self.payment = Payment.objects.create(
             order=self.order, key="xqpayment", amount=1, state=PaymentState.FAILED, reason="xqreason"
         )
@@ -108,10 +124,15 @@ class MatrixWorld:
         FakeCharge.objects.create(key="charge", amount=1, succeeds=True)
         Pulled.objects.create(user=reader)
         put_on_shelf(reader.pk, world.other_book.pk, Shelf.READ, timezone.localdate())
+        self.address = SavedAddress.objects.create(user=reader, name="xqsaved", address="Hill", country="GB")
+        # Not offered, because it would change the totals of carts.
+        zone = DeliveryZone.objects.create(name="Moon")
+        DeliveryMethod.objects.create(zone=zone, name="Rocket", is_active=False)
         StockAlert.objects.create(user=reader, product=Product.objects.order_by("pk")[0])
         self.notification = Notification.objects.create(
             user=reader, kind="like", key="0", target=self.hidden.pk, last_at=timezone.now()
         )
+        BookWish.objects.create(user=reader, title="xqwish")
         TagAlias.objects.create(name="red", tag=Tag.objects.order_by("pk")[0])
         State.objects.get_or_create(mirror="user")
         Change.objects.create(mirror="user", source="", key=str(reader.pk))
@@ -147,9 +168,10 @@ class MatrixWorld:
             *(Secret(text, "shop.order") for text in ("xqname", "xqaddress", "xqorder@", "xqreason")),
             Secret("xqpayment", "shop.payment"),
             *(Secret(text) for text in ("2333313", "23333.13", "23,333.13")),  # the total of the cart
+            Secret("xqsaved"),
             Secret("xqhidden", "social.post"),
             Secret("xqlist"),
-            *(Secret(text) for text in ("xqfile", "xqtitle")),
+            *(Secret(text) for text in ("xqfile", "xqtitle", "xqwish")),
             *(Secret(text, "moderation.case") for text in ("xqcopy", "xqfacts", "xqappeal", "xqdetails")),
             Secret(self.muted.username, "accounts.user", ("/people/", *pages)),
             Secret(self.blocked.username, "accounts.user", ("/people/", *pages)),
@@ -165,6 +187,8 @@ class MatrixWorld:
         return {
             "catalog pk": (1,),
             "author pk": (author,),
+            "catalog:series author": (author,),
+            "catalog:series name": ("ruby",),
             "shelves shelf": ("read",),
             "lists pk": (self.list.pk,),
             "library pk": (self.load.pk,),
@@ -181,6 +205,9 @@ class MatrixWorld:
             "social shelf": ("read",),
             "social:year_picture year": (2026,),
             "shop pk": (self.order.pk,),
+            "shop:address pk": (self.address.pk,),
+            **{f"shop:guest_{view} pk": (self.guest_order.pk,) for view in GUEST_VIEWS},
+            **{f"shop:guest_{view} token": (make_token(self.guest_order),) for view in GUEST_VIEWS},
             "moderation:report kind": ("post",),
             "moderation:report target": (Post.objects.filter(user=self.other)[0].pk,),
             "moderation:report_status key": (self.report.key,),

@@ -18,6 +18,7 @@ from shop.services.checkout import OrderAddress, begin_checkout
 from tests.support.shop.carts import make_session
 
 HOME = OrderAddress("Alice", "alice@example.org", "1 Long Lane\nLondon")
+HOME_FIELDS = {"country": "GB", "street": "1 Long Lane", "city": "London", "postcode": "SW1A 1AA"}
 
 
 def make_cart(name: str, *products: Product, quantity: int = 1) -> str:

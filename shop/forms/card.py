@@ -1,14 +1,10 @@
-"""The forms of the checkout."""
+"""The card of a payment."""
 
 from typing import Any, Final
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import pgettext_lazy
 
-from accounts.words import check_line, check_words
-from common.ids import MAX_ID
-from shop.models import Order
 from shop.payments import TypedCard, get_provider
 
 MAX_CARD_LENGTH: Final = 30  # characters, with spaces
@@ -64,36 +60,3 @@ class PayForm(forms.Form):
         super().full_clean()
         for name in [name for name in self.fields if name in self.errors][:1]:
             self.fields[name].widget.attrs["autofocus"] = True
-
-
-class CheckoutForm(PayForm):
-    """The address of an order, and a card unless the order is free. version, total: of the cart that the page
-    showed.
-    """
-
-    name = forms.CharField(
-        label=pgettext_lazy("of who gets a parcel", "Name"),
-        max_length=150,
-        validators=[check_line],
-        widget=forms.TextInput(attrs={"autocomplete": "name"}),
-    )
-    email = forms.EmailField(
-        label=_("Email address"),
-        max_length=Order._meta.get_field("email").max_length,
-        help_text=_("We send the order confirmation to this address."),
-        widget=forms.EmailInput(attrs={"autocomplete": "email"}),
-    )
-    address = forms.CharField(
-        label=_("Address"),
-        max_length=500,
-        validators=[check_words],
-        widget=forms.Textarea(attrs={"rows": 4, "autocomplete": "street-address"}),
-        help_text=_("Street, city and country, as they should appear on the parcel."),
-    )
-    version = forms.IntegerField(widget=forms.HiddenInput, required=False, min_value=0, max_value=MAX_ID)
-    total = forms.IntegerField(widget=forms.HiddenInput, required=False, min_value=0, max_value=MAX_ID)
-    field_order = ("name", "email", "address", "card")
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.fields["card"].required = self.data.get("total") != "0"

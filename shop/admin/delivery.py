@@ -1,0 +1,78 @@
+"""Delivery in the admin: zones, methods and prices."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
+from unfold.admin import ModelAdmin, TabularInline
+from unfold.decorators import display
+
+from accounts.admin_tools import BigTableAdmin
+from shop.admin.forms import PRICE_LABEL, MoneyField
+from shop.models import DeliveryMethod, DeliveryPrice, DeliveryZone
+from shop.money import format_money
+
+
+class _EditableAdmin(BigTableAdmin):
+    """Rows that staff add, edit and delete, with entries in the audit log."""
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return ModelAdmin.has_add_permission(self, request)
+
+
+@admin.register(DeliveryZone)
+class DeliveryZoneAdmin(_EditableAdmin):
+    """Sets of countries with methods of their own."""
+
+    list_display = ["name", "countries"]
+    search_fields = ["name", "countries"]
+
+
+class PriceForm(forms.ModelForm):
+    """The price of a method up to a weight."""
+
+    price = MoneyField(label=PRICE_LABEL)
+
+    class Meta:
+        model = DeliveryPrice
+        fields = ("max_grams", "price")
+
+
+class PriceInline(TabularInline):
+    """The prices of a method by weight."""
+
+    model = DeliveryPrice
+    form = PriceForm
+    extra = 1
+    hide_title = True
+
+
+class MethodForm(forms.ModelForm):
+    """A method, with the total from which it is free in whole units."""
+
+    free_from = MoneyField(label=_("Free from"), required=False)
+
+    class Meta:
+        model = DeliveryMethod
+        fields = ("zone", "name", "min_days", "max_days", "free_from", "is_active")
+
+
+@admin.register(DeliveryMethod)
+class DeliveryMethodAdmin(_EditableAdmin):
+    """Methods of delivery. Orders keep the name, the price and the days that they were offered."""
+
+    form = MethodForm
+    list_display = ["name", "zone", "days", "free_amount", "is_active"]
+    list_filter = ["zone", "is_active"]
+    list_select_related = ["zone"]
+    inlines = [PriceInline]
+
+    @display(description=_("working days"))
+    def days(self, method: DeliveryMethod) -> str:
+        return f"{method.min_days}–{method.max_days}"
+
+    @display(description=_("free from"))
+    def free_amount(self, method: DeliveryMethod) -> Any:
+        return "–" if method.free_from is None else format_money(method.free_from)

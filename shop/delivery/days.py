@@ -1,0 +1,38 @@
+"""Working days, and the days of arrival in words."""
+
+from datetime import date, timedelta
+from typing import Final
+
+from django.utils.formats import date_format
+from django.utils.translation import gettext as _
+
+WEEKEND: Final = (5, 6)  # Saturday and Sunday, as ``date.weekday`` counts
+WEEK_DAYS: Final = 7
+
+
+def add_working_days(start: date, days: int) -> date:
+    """Return the working day so many working days after a day. Public holidays count as working days."""
+    day = start
+    while days > 0 or day.weekday() in WEEKEND:
+        day += timedelta(days=1)
+        if day.weekday() not in WEEKEND:
+            days -= 1
+    return day
+
+
+def describe_arrival(first: date | None, last: date | None, today: date) -> str:
+    """Return the days of arrival in words, such as "arrives Tue to Thu", or "" if they are unknown.
+
+    Days that are not in the coming week have their date.
+    """
+    if first is None or last is None:
+        return ""
+    is_near = (last - today).days < WEEK_DAYS and first > today
+    begin, end = _name_day(first, is_near=is_near), _name_day(last, is_near=is_near)
+    if first == last:
+        return _("arrives %(day)s") % {"day": begin}
+    return _("arrives %(first)s to %(last)s") % {"first": begin, "last": end}
+
+
+def _name_day(day: date, *, is_near: bool) -> str:
+    return date_format(day, "D") if is_near else f"{date_format(day, 'D')} {date_format(day, 'MONTH_DAY_FORMAT')}"

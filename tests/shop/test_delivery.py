@@ -1,0 +1,198 @@
+"""Delivery and VAT: options, prices, days, and the totals of orders computed by hand."""
+
+from datetime import date
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+import pytest
+from django.core import mail
+from django.test import Client
+from pytest_django.fixtures import Settings
+
+from accounts.models import User
+from shop.carts.reading import read_cart
+from shop.delivery.days import add_working_days, describe_arrival
+from shop.delivery.vat import compute_included_vat, load_rates
+from shop.models import DeliveryMethod, DeliveryPrice, DeliveryZone, Order, Payment, Product, VatClass
+from shop.money import format_money
+from shop.payments import fake
+from shop.selectors.checkout import Target, make_checkout_page
+from shop.services import carts
+from shop.services.checkout import begin_checkout
+from shop.services.errors import DeliveryGone, DeliveryRose, NoDelivery
+from shop.tasks import confirm
+from tests.shop.test_checkout_page import digest_in, hidden, text_of
+from tests.support.shop.carts import make_session
+from tests.support.shop.checkouts import HOME, assert_ledger_is_right, run_together
+from tests.support.shop.make import make_product
+
+pytestmark = pytest.mark.django_db(transaction=True)
+LEIPZIG = {"name": "Anna", "email": "anna@example.org", "country": "DE", "street": "Am Markt 3", "city": "Leipzig"}
+LEIPZIG |= {"postcode": "04109", "card": fake.GOOD_CARD}
+
+
+class Shop(NamedTuple):
+    """Products and methods: a paperback, a heavy book, goods that are no book; to Germany, the EU and elsewhere."""
+
+    novel: Product
+    tome: Product
+    calendar: Product
+    standard: DeliveryMethod
+    express: DeliveryMethod
+
+
+def add_method(zone: DeliveryZone, name: str, days: tuple[int, int], prices: dict[int, int], **fields: Any) -> Any:
+    method = DeliveryMethod.objects.create(zone=zone, name=name, min_days=days[0], max_days=days[1], **fields)
+    DeliveryPrice.objects.bulk_create(
+        DeliveryPrice(method=method, max_grams=grams, price=price) for grams, price in prices.items()
+    )
+    return method
+
+
+@pytest.fixture
+def shop(settings: Settings) -> Shop:
+    settings.SELLER_COUNTRY = "DE"
+    germany = DeliveryZone.objects.create(name="Germany", countries="DE")
+    union = DeliveryZone.objects.create(name="EU", countries="at, DK fi FR, IE")
+    add_method(union, "Europe", (4, 7), {2000: 990, 5000: 1490})
+    add_method(DeliveryZone.objects.create(name="World"), "World", (8, 15), {2000: 1990})
+    return Shop(
+        make_product("Novel", price=1250, stock=50),
+        make_product("Tome", price=3999, stock=50, grams=1800),
+        make_product("Calendar", price=1499, stock=50, grams=600, vat_class=VatClass.STANDARD),
+        add_method(germany, "Standard", (2, 4), {1000: 390, 5000: 690}, free_from=5000),
+        add_method(germany, "Express", (1, 1), {5000: 1290}),
+    )
+
+
+# Country, copies of (novel, tome, calendar), method; then price of delivery, total, VAT. All computed by hand:
+# 1250 * 7 / 107 = 81.8, 390 * 7 / 107 = 25.5, and so on, each rounded before they are added.
+BASKETS = [
+    ("DE", (1, 0, 0), "", 390, 1640, 82 + 26),
+    ("DE", (3, 0, 0), "", 690, 4440, 245 + 45),  # 1,200 g
+    ("DE", (4, 0, 0), "", 0, 5000, 327),  # free from 50.00
+    ("DE", (1, 0, 0), "Express", 1290, 2540, 82 + 84),
+    ("DE", (1, 0, 1), "", 390, 3139, 82 + 239 + 62),  # mostly other goods: delivery has their rate of 19%
+    ("DE", (2, 0, 1), "", 690, 4689, 164 + 239 + 45),  # 1,400 g, mostly books
+    ("AT", (0, 1, 0), "", 990, 4989, 364 + 90),
+    ("FR", (1, 1, 0), "", 1490, 6739, 65 + 208 + 78),  # 2,200 g at 5.5%
+    ("FI", (2, 0, 0), "", 990, 3490, 297 + 118),  # 13.5%
+    ("DK", (1, 0, 0), "", 990, 2240, 250 + 198),  # no lower rate for books
+    ("IE", (1, 0, 0), "", 990, 2240, 0),  # books at 0%
+    ("US", (1, 0, 0), "", 1990, 3240, 0),  # outside the EU
+    ("CH", (2, 0, 0), "", 1990, 4490, 0),
+]
+
+
+def test_totals_of_orders_computed_by_hand(shop: Shop) -> None:
+    user = User.objects.create_user("anna")
+    for number, (country, copies, method, price, total, vat) in enumerate(BASKETS):
+        digest = make_session(f"cart {number}")
+        for product, quantity in zip((shop.novel, shop.tome, shop.calendar), copies, strict=True):
+            carts.set_line(digest, product.pk, quantity)
+        cart, chosen = read_cart(digest), shop.express.pk if method == "Express" else None
+        page = make_checkout_page(cart, Target(country, chosen))
+        assert page.chosen is not None
+        shown = (page.chosen.price, page.total, sum((page.vat or {}).values()))
+        assert shown == (price, total, vat), (country, copies)
+        address = HOME._replace(country=country)
+        order = begin_checkout(user, digest, version=cart.version, total=page.total, address=address, method_id=chosen)
+        order.refresh_from_db()
+        assert (order.delivery_price, order.total, order.vat) == shown
+        assert order.vat == sum(line.vat or 0 for line in order.lines.all()) + (order.delivery_vat or 0)
+
+
+def test_vat_is_rounded_to_the_smallest_unit_of_the_currency(settings: Settings) -> None:
+    for currency, total, rate, shown in [
+        ("EUR", 3, "20", "€0.01"),  # 0.5 cents are rounded up
+        ("JPY", 1599, "7", "¥105"),  # 104.6
+        ("KWD", 15990, "7", "KWD 1.046"),  # 1046.07
+        ("KWD", 15990, "0", "KWD 0.000"),
+    ]:
+        settings.SHOP_CURRENCY = currency
+        assert format_money(compute_included_vat(total, Decimal(rate))) == shown
+    assert len(load_rates()) == 27
+    assert all(0 <= rates.books <= rates.standard <= 27 for rates in load_rates().values())
+
+
+def test_days_of_arrival_are_working_days_in_words() -> None:
+    friday, sunday = date(2026, 11, 27), date(2026, 11, 29)
+    assert [add_working_days(friday, days).isoformat()[5:] for days in (0, 1, 5)] == ["11-27", "11-30", "12-04"]
+    assert [add_working_days(sunday, days).isoformat()[5:] for days in (0, 1)] == ["11-30", "11-30"]
+    assert describe_arrival(date(2026, 12, 1), date(2026, 12, 3), friday) == "arrives Tue to Thu"
+    assert describe_arrival(date(2026, 12, 1), date(2026, 12, 1), friday) == "arrives Tue"
+    assert describe_arrival(date(2026, 12, 7), date(2026, 12, 9), friday) == "arrives Mon December 7 to Wed December 9"
+    assert describe_arrival(None, None, friday) == ""
+
+
+def test_a_buyer_pays_what_the_page_showed(shop: Shop, settings: Settings) -> None:
+    desk = Client()
+    desk.force_login(User.objects.create_user("anna", email="anna@example.org"))
+    carts.set_line(digest_in(desk), shop.novel.pk, 1)
+    page = desk.get("/shop/checkout/")
+    assert hidden(page)["total"] == "1640"
+    sums = ("Books €12.50", "Delivery: Standard €3.90", "Total €16.40", "includes 7% VAT €1.08")
+    for words in (*sums, "Express , €12.90, arrives"):
+        assert words in text_of(page)
+    form = LEIPZIG | hidden(page)
+    # A dearer method needs a look at its total, with the button or without.
+    refused = desk.post("/shop/checkout/", form | {"delivery": str(shop.express.pk)})
+    assert (refused.status_code, hidden(refused)["total"]) == (409, "2540")
+    assert "costs more than this page showed" in text_of(refused)
+    shown = desk.post("/shop/checkout/", form | {"delivery": str(shop.express.pk), "refresh": "1"})
+    assert (shown.status_code, hidden(shown)["total"]) == (200, "2540")
+    assert not Order.objects.exists()
+    # A cheaper one needs none.
+    response = desk.post("/shop/checkout/", form | {"total": "2540", "delivery": str(shop.standard.pk)})
+    order = Order.objects.get()
+    assert (response["Location"], order.delivery_name, order.total) == (f"/shop/orders/{order.pk}/", "Standard", 1640)
+    assert Payment.objects.get().amount == 1640
+    assert order.arrives_from is not None
+    # Later changes of the method change no order.
+    DeliveryMethod.objects.all().delete()
+    text = text_of(desk.get(f"/shop/orders/{order.pk}/"))
+    for words in (*sums, "Standard: arrives"):
+        assert words in text
+    confirm(order.pk)
+    for words in ("Delivery (Standard): €3.90", "Total: €16.40", "includes 7% VAT: €1.08", "Standard: arrives"):
+        assert words in mail.outbox[0].body
+
+
+def test_deliveries_that_cannot_be_made_are_refused(shop: Shop) -> None:
+    user, digest = User.objects.create_user("anna"), make_session("cart")
+    cart = carts.set_line(digest, shop.tome.pk, 3)  # 5,400 g
+    for country, method, total, refusal in [
+        ("DE", None, 99999, NoDelivery),
+        ("", None, 99999, NoDelivery),
+        ("AT", shop.standard.pk, 99999, NoDelivery),
+    ]:
+        with pytest.raises(refusal):
+            begin_checkout(
+                user,
+                digest,
+                version=cart.version,
+                total=total,
+                address=HOME._replace(country=country),
+                method_id=method,
+            )
+    cart = carts.set_line(digest, shop.tome.pk, 1)
+    there = HOME._replace(country="AT")
+    with pytest.raises(DeliveryGone):
+        begin_checkout(user, digest, version=cart.version, total=9999, address=there, method_id=shop.standard.pk)
+    with pytest.raises(DeliveryRose):
+        begin_checkout(user, digest, version=cart.version, total=4988, address=there)
+    assert not Order.objects.exists()
+    assert_ledger_is_right({shop.novel.pk: 50, shop.tome.pk: 50, shop.calendar.pk: 50})
+
+
+def test_one_cart_becomes_one_order_with_delivery(shop: Shop) -> None:
+    user, digest = User.objects.create_user("anna"), make_session("cart")
+    cart = carts.set_line(digest, shop.novel.pk, 2)
+    address = HOME._replace(country="DE")
+
+    def buy(number: int) -> Order:
+        return begin_checkout(user, digest, version=cart.version, total=2890, address=address)
+
+    found = run_together(6, buy)
+    assert {getattr(order, "pk", order) for order in found} == {Order.objects.get().pk}
+    assert Order.objects.get().total == 2890
