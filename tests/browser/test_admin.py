@@ -51,7 +51,7 @@ def staff(open_page: OpenPage, live_server: LiveServer, order: Order) -> Page:
     return sign_in(open_page(), User.objects.create_superuser("carol"), live_server)
 
 
-@pytest.mark.slow(60)
+@pytest.mark.slow(75)
 def test_every_admin_page_is_accessible_and_fits(open_page: OpenPage, live_server: LiveServer, audit: Audit) -> None:
     """Each page in one look, in turn: pages of one kind have the same template, and meet all looks."""
     world = MatrixWorld()

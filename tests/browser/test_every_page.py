@@ -37,7 +37,7 @@ class Look(NamedTuple):
 LOOKS: Final = (Look("en", "light", {"width": 1280, "height": 900}), Look("zh-hans", "dark", PHONE))
 
 
-@pytest.mark.slow(60)
+@pytest.mark.slow(150)
 def test_every_page_is_accessible_and_fits(open_page: OpenPage, live_server: LiveServer, audit: Audit) -> None:
     world = MatrixWorld()
     rebuild()

@@ -149,7 +149,7 @@ def stop_workers(site: Installation) -> None:
     assert sorted([*left, *sent]) == [*range(LETTERS)]
 
 
-@pytest.mark.slow(60)
+@pytest.mark.slow(90)
 def test_site_runs_restarts_and_stops_as_deployed(site: Installation) -> None:
     prepare(site)
     site.start(*WEB, *TASKS, "proxy")

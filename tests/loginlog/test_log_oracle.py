@@ -196,7 +196,7 @@ def no_redis() -> Generator[None, None, None]:
 EXAMPLES = int(os.environ.get("LOGINLOG_EXAMPLES", "10"))
 
 
-@pytest.mark.slow
+@pytest.mark.slow(40)
 @pytest.mark.django_db(transaction=True)
 def test_every_interface_equals_a_plain_table_after_any_operations() -> None:
     state_machines.run_machine(Log, examples=EXAMPLES, steps=20)

@@ -62,7 +62,7 @@ def world() -> MatrixWorld:
     return MatrixWorld()
 
 
-@pytest.mark.slow(25)
+@pytest.mark.slow(80)
 def test_no_page_shows_secrets_of_other_users(world: MatrixWorld) -> None:
     pages = [address for address in find_addresses(world) if not address.is_of_admin]
     people = [Person("owner", world.browser), *_people(world)]
@@ -83,7 +83,7 @@ def test_no_page_shows_secrets_of_other_users(world: MatrixWorld) -> None:
     assert wanted | {"xqcopy", "xqfacts", "xqappeal", "xqdetails"} <= shown
 
 
-@pytest.mark.slow(30)
+@pytest.mark.slow(110)
 def test_admin_follows_the_table_of_roles(world: MatrixWorld) -> None:
     pages = [address for address in find_addresses(world) if address.is_of_admin]
     people = list(_people(world))
@@ -99,7 +99,7 @@ def test_admin_follows_the_table_of_roles(world: MatrixWorld) -> None:
     assert {"xqmail@", "xqaudit", "xqfailed", "xqdevice", "xqpayment", "xqhidden"}.isdisjoint(wrong.unseen)
 
 
-@pytest.mark.slow(10)
+@pytest.mark.slow(20)
 def test_pages_refuse_other_methods_and_forms_without_csrf_token(world: MatrixWorld) -> None:
     wrong = Wrong(world)
     stranger, staff = (Person("superuser", browser) for browser in (Browser(), Browser(world.staff)))

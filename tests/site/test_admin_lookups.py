@@ -8,7 +8,6 @@ import pytest
 from django.contrib import admin
 from django.contrib.messages.storage import default_storage
 from django.core.handlers.exception import convert_exception_to_response
-from django.http import HttpResponse
 from django.template.response import TemplateResponse
 from django.test import Client, RequestFactory
 from django.urls import reverse
@@ -44,12 +43,11 @@ class ListView:
         self.user = User.objects.get(username="carol")
         self.view = convert_exception_to_response(page.changelist_view)
 
-    def ask(self, query: str) -> HttpResponse:
+    def ask(self, query: str) -> Any:
         request: Any = RequestFactory().get("/", QUERY_STRING=query)
         request.user, request.session = self.user, {}
         request._messages = default_storage(request)
-        response: Any = self.view(request)
-        return response
+        return self.view(request)
 
 
 def find_parameters(page: Any, client: Client) -> list[str]:

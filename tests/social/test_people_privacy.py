@@ -120,6 +120,7 @@ def test_blockers_see_the_blocked_reader_only_where_they_unblock(town: Town, way
                 assert town.blocked.username not in text, name
 
 
+@pytest.mark.slow(20)
 @pytest.mark.parametrize("way", ["redis", "sql"])
 def test_pages_show_both_readers_without_the_block(town: Town, way: str) -> None:
     people.unblock(town.blocker.pk, town.blocked.pk)

@@ -77,6 +77,7 @@ def walk_as_visitor(town: PrivateTown, way: str) -> dict[str, list[str]]:
     return found
 
 
+@pytest.mark.slow(30)
 @pytest.mark.parametrize("way", ["redis", "sql"])
 def test_a_private_account_speaks_only_to_its_followers(town: PrivateTown, way: str) -> None:
     assert find_spoken(town, town.stranger, way) == set()

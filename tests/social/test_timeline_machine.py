@@ -521,7 +521,7 @@ EXAMPLES = int(os.environ.get("TIMELINE_EXAMPLES", "8"))
 STEPS = int(os.environ.get("TIMELINE_STEPS", "25"))
 
 
-@pytest.mark.slow
+@pytest.mark.slow(40)
 @pytest.mark.django_db(transaction=True)
 def test_at_rest_all_pages_equal_sql() -> None:
     state_machines.run_machine(Town, examples=EXAMPLES, steps=STEPS)

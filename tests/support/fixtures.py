@@ -36,7 +36,7 @@ from shop.selectors import sales
 from social.timelines import home
 from tests.support import crossing, database, flush, scripts
 from tests.support.servers import PATIENCE_SECONDS, RedisServer
-from tests.support.servers.cluster import has_cluster, main_cluster, open_state
+from tests.support.servers.cluster import MASTERS, has_cluster, main_cluster, open_state
 from tests.support.servers.redis import main_server
 from tests.support.timeouts import ShortTimeouts
 from tests.support.timings import Timings
@@ -114,7 +114,8 @@ def fresh(request: pytest.FixtureRequest) -> Iterator[None]:
     scripts.load(main_server()._own)
     if has_cluster():
         main_cluster().flush()
-        main_cluster().load(scripts.list_texts())
+        for master in main_cluster().clients[:MASTERS]:
+            scripts.load(master)
     crossing.found.clear()
     _forget()
     undrained: AbstractContextManager[object] = nullcontext()

@@ -197,6 +197,7 @@ OPERATIONS: list[Callable[[Random, int, int], None]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow(20)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_redis_equals_sql_and_a_rebuild_after_any_operations(seed: int, world: World, redis: Redis) -> None:
     rebuild()

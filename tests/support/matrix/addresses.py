@@ -1,7 +1,7 @@
 """Find every address with the URL resolver, and fill its arguments with ids of existing rows."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import product
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
@@ -16,6 +16,7 @@ from tests.support.names.addresses import walk
 
 ARGUMENT: Final = re.compile(r"<(?:\w+:)?(\w+)>|\(\?P<(\w+)>[^)]*\)")
 ADMIN: Final = "admin/"
+Combine = Callable[..., Iterable[tuple[Any, ...]]]
 
 
 class Address(NamedTuple):
@@ -39,8 +40,11 @@ class NoSample(Exception):
     """An address has an argument for which ``MatrixWorld.samples`` has no value."""
 
 
-def find_addresses(world: MatrixWorld) -> Iterator[Address]:
-    """Yield an address for each pattern of the resolver and each sample of its arguments. Raises NoSample."""
+def find_addresses(world: MatrixWorld, combine: Combine = product) -> Iterator[Address]:
+    """Yield an address for each pattern of the resolver and each combination of samples. Raises NoSample.
+
+    combine: returns the combinations of the samples of all arguments; by default all.
+    """
     samples = world.samples()
     models = {f"{ADMIN}{m._meta.app_label}/{m._meta.model_name}/": m for m in admin.site._registry}
     for route, name in walk(get_resolver(), with_admin=True):
@@ -51,7 +55,7 @@ def find_addresses(world: MatrixWorld) -> Iterator[Address]:
             yield Address(name, f"/{path}", model, name.removeprefix(start))
         else:
             arguments = [left or right for left, right in ARGUMENT.findall(route)]
-            for values in product(*(_values(samples, name, argument) for argument in arguments)):
+            for values in combine(*(_values(samples, name, argument) for argument in arguments)):
                 yield Address(name, f"/{_filled(route, values)}")
 
 

@@ -81,14 +81,6 @@ class RedisCluster:
         for client in self.clients[:MASTERS]:
             client.flushall()
 
-    def load(self, texts: Sequence[str]) -> None:
-        """Load scripts."""
-        for client in self.clients[:MASTERS]:
-            pipe = client.pipeline(transaction=False)
-            for text in texts:
-                pipe.script_load(text)
-            pipe.execute()
-
     def client(self) -> Redis:
         """Return an unrecorded client, which uses the site's prefix."""
         from mirror.cluster.client import ClusterClient

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 from django.db import connections
-from django.db.models import Q, Sum
+from django.db.models import Q
 
 from accounts.models import User
 from common import clock
@@ -63,11 +63,6 @@ def assert_settled() -> None:
     refunded = FakeCharge.objects.filter(succeeds=True, refunded_at__isnull=False).values_list("pk", flat=True)
     assert set(refunded) == set(Payment.objects.filter(state=PaymentState.REFUNDED).values_list("key", flat=True))
     assert not Payment.objects.filter(Q(state=PaymentState.STARTED) | Q(state=PaymentState.REFUND_DUE)).exists()
-
-
-def money_held() -> int:
-    """Return the total that the provider has taken and not refunded, in cents."""
-    return FakeCharge.objects.filter(succeeds=True, refunded_at=None).aggregate(n=Sum("amount"))["n"] or 0
 
 
 def let_time_pass() -> None:

@@ -18,27 +18,10 @@ from tests.support.servers import RedisServer
 from tests.support.shop.make import make_product
 from tests.support.warm_mirrors import rebuild
 
-MIRRORS = [
-    "cart",
-    "notification",
-    "user",
-    "session",
-    "book",
-    "book_details",
-    "tag_vote",
-    "product",
-    "recommendation",
-    "shun",
-    "post",
-    "like",
-    "rated_post",
-    "ranked_review",
-    "book_posts",
-    "shelf_entry",
-    "listed_book",
-    "reading_list",
-    "follow",
-]
+MIRRORS = (
+    "cart", "notification", "user", "session", "book", "book_details", "tag_vote", "product", "recommendation", "shun",
+    "post", "like", "rated_post", "ranked_review", "book_posts", "shelf_entry", "listed_book", "reading_list", "follow",
+)  # fmt: skip
 TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="([A-Za-z0-9]{64})"')
 WITHOUT = [name for name in settings.MIDDLEWARE if not name.startswith("shop.pagecache")]
 ONCE = re.compile(r'name="key" value="[^"]+"')  # the one-time key of a form

@@ -1,5 +1,6 @@
 """The URLs of the site, with added views that are declared for the page cache although they must not be cached."""
 
+from collections.abc import Callable
 from typing import Any
 
 from django.contrib import messages
@@ -8,7 +9,6 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.template import engines
 from django.urls import include, path
-from django.utils.cache import patch_vary_headers
 
 from catalog.selectors import get_book
 from common.public_pages import public_page
@@ -51,30 +51,6 @@ def leaves_a_message(request: HttpRequest, pk: int) -> HttpResponse:
     return _page(request)
 
 
-def varies_by_cookie(request: HttpRequest, pk: int) -> HttpResponse:
-    response = _page(request)
-    patch_vary_headers(response, ["Cookie"])
-    return response
-
-
-def varies_by_everything(request: HttpRequest, pk: int) -> HttpResponse:
-    response = _page(request)
-    response["Vary"] = "*"
-    return response
-
-
-def is_private(request: HttpRequest, pk: int) -> HttpResponse:
-    response = _page(request)
-    response["Cache-Control"] = "private, max-age=0"
-    return response
-
-
-def is_not_to_be_stored(request: HttpRequest, pk: int) -> HttpResponse:
-    response = _page(request)
-    response["Cache-Control"] = "no-store"
-    return response
-
-
 def is_an_error(request: HttpRequest, pk: int) -> HttpResponse:
     response = _page(request)
     response.status_code = 404
@@ -83,12 +59,6 @@ def is_an_error(request: HttpRequest, pk: int) -> HttpResponse:
 
 def is_no_html(request: HttpRequest, pk: int) -> HttpResponse:
     return HttpResponse("well", content_type="text/plain")
-
-
-def is_compressed(request: HttpRequest, pk: int) -> HttpResponse:
-    response = _page(request)
-    response["Content-Encoding"] = "br"
-    return response
 
 
 def streams(request: HttpRequest, pk: int) -> HttpResponseBase:
@@ -105,14 +75,28 @@ def asks_sql(request: HttpRequest, pk: int) -> HttpResponse:
     return _page(request)
 
 
-VIEWS: dict[str, Any] = {
-    view.__name__: public_page()(view)
-    for view in (
-        *(sets_a_cookie, reads_the_session, writes_the_session, asks_who_it_is, leaves_a_message),
-        *(varies_by_cookie, varies_by_everything, is_private, is_not_to_be_stored, is_an_error, is_no_html),
-        *(is_compressed, streams, asks_redis, asks_sql),
-    )
+def _with_header(name: str, value: str) -> Callable[[HttpRequest, int], HttpResponse]:
+    def view(request: HttpRequest, pk: int) -> HttpResponse:
+        response = _page(request)
+        response[name] = value
+        return response
+
+    return view
+
+
+OWN = (
+    sets_a_cookie, reads_the_session, writes_the_session, asks_who_it_is, leaves_a_message, is_an_error, is_no_html,
+    streams, asks_redis, asks_sql,
+)  # fmt: skip
+HEADERS = {
+    "varies_by_cookie": ("Vary", "Cookie"),
+    "varies_by_everything": ("Vary", "*"),
+    "is_private": ("Cache-Control", "private, max-age=0"),
+    "is_not_to_be_stored": ("Cache-Control", "no-store"),
+    "is_compressed": ("Content-Encoding", "br"),
 }
+VIEWS: dict[str, Any] = {view.__name__: public_page()(view) for view in OWN}
+VIEWS |= {name: public_page()(_with_header(*header)) for name, header in HEADERS.items()}
 PAGES = {"well": public_page()(well), **VIEWS}
 urlpatterns = [
     *(path(f"pages/{name}/<int:pk>/", view, name=name) for name, view in PAGES.items()),
