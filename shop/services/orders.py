@@ -49,7 +49,7 @@ def cancel_guest_order(order_id: int) -> Order:
 def claim_order(order_id: int, user_id: int) -> bool:
     """Give a guest's order to a reader, whose link to it was checked. Return whether it was a guest's until now."""
     with transaction.atomic():
-        order = _lock_order_of(order_id, None)
+        order = _lock_order_for(None, order_id)
         if not order.is_of_guest:
             return False
         Order.objects.filter(pk=order_id).update(user_id=user_id)
