@@ -25,7 +25,8 @@ MAX_STATEMENTS: Final = 12
 SMALL: Final = {
     "auth_group", "auth_permission", "django_content_type", "mirror_state", "mirror_identity",
     "mirror_job", "shop_sale", "sqlite_master",
-    "shop_deliverymethod", "shop_deliveryprice", "shop_deliveryzone", "SCAN mirror_change USING INDEX mirror_change_by_key",
+    "shop_deliverymethod", "shop_deliveryprice", "shop_deliveryzone",
+    "SCAN mirror_change USING INDEX mirror_change_by_key",
 }  # fmt: skip
 # Without these methods PostgreSQL reads a whole table only if no index gives another plan, as if tables were large.
 REFUSED: Final = ("enable_seqscan", "enable_hashjoin", "enable_mergejoin", "enable_hashagg", "enable_material")
