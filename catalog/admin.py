@@ -22,6 +22,7 @@ from unfold.forms import ActionForm
 from accounts.admin_tools import AuditedAdmin
 from accounts.audit.log import log_rows
 from catalog.books.languages import CODES_BY_THREE_LETTERS, find_spellings, get_language_name, normalise_code
+from catalog.details.admin import BookDetailsInline
 from catalog.models import Author, Book, Tag, TagAlias, Tagging
 from catalog.names import normalise
 from catalog.shelves import admin as _shelves  # noqa: F401  (registers its pages)
@@ -153,7 +154,7 @@ def _has_product(book: Book) -> bool:
 class BookAdmin(TagActionAdmin):
     """Books. Actions add a tag to many books, or remove it from them."""
 
-    inlines = [TaggingInline]
+    inlines = [BookDetailsInline, TaggingInline]
 
     list_display = ["name", "author_names", "year", "popularity", "rating"]
     list_filter = [YearFilter, LanguageFilter]
@@ -255,6 +256,7 @@ class AuthorAdmin(AuditedAdmin):
     """Authors of books."""
 
     list_display = ["name", "book_list"]
+    fields = ["name", "bio"]
     search_fields = ["name"]
     ordering = ["name"]
 

@@ -6,6 +6,13 @@ def book(book_id: int | str) -> str:
     return f"book:{book_id}"
 
 
+def book_details(book_id: int | str) -> str:
+    """String (JSON): description, publisher, format, translators and illustrators of a book. Life: as the details.
+    Owner: BookDetailsMirror.
+    """
+    return f"book_details:{book_id}"
+
+
 def tag(name: str) -> str:
     """Set: ids of the books with a tag; with ``CATALOG_TAG_BUCKETS`` {tag.bucket0}:<name> and so on. Life: while a book
     has it. Owner: BookMirror.
@@ -36,7 +43,7 @@ def language(code: str) -> str:
 
 
 def author(author_id: int | str) -> str:
-    """String (JSON): name of an author. Life: as the author. Owner: AuthorMirror."""
+    """String (JSON): name of an author, and a text about the author. Life: as the author. Owner: AuthorMirror."""
     return f"author:{author_id}"
 
 

@@ -204,9 +204,9 @@ class TagVoteMirror(Mirror):
 
 @mirror.register
 class AuthorMirror(Mirror[RawRecord]):
-    """An author's name."""
+    """An author's name, and a text about the author."""
 
     model = Author
     key = keys.author("{pk}")
     record_class = RawRecord
-    fields = ("id", "name")
+    fields = ("id", "name", "bio")

@@ -1,6 +1,6 @@
 """Books, authors, tags, and votes for tags."""
 
-from typing import Any
+from typing import Any, Final
 
 from django.conf import settings
 from django.core.validators import MaxValueValidator, MinValueValidator
@@ -19,6 +19,8 @@ from catalog.sort_titles import sort_title
 from catalog.values.collation import MAX_KEY_LENGTH
 from catalog.values.isbns import IsbnField
 from catalog.values.years import validate_year
+
+MAX_BIO_LENGTH: Final = 2000
 
 
 class TagNameField(models.CharField):
@@ -45,6 +47,7 @@ class Author(models.Model):
     """An author of books."""
 
     name = models.CharField(_("name"), max_length=300, unique=True)
+    bio = models.TextField(_("about the author"), max_length=MAX_BIO_LENGTH, blank=True, db_default="")
 
     objects = NamedManager()
 

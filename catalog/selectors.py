@@ -1,5 +1,6 @@
 """Find and read books: with Redis and the copy in the process, or, with the same answer, in SQL."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
@@ -10,12 +11,15 @@ from django.urls import reverse
 from catalog import keys, query
 from catalog.books import extras
 from catalog.books.records import BookRecord, load_book_records
+from catalog.books.series import parse_series
+from catalog.books.volumes import find_volumes
 from catalog.listing import cursors, sorts, sql
 from catalog.listing.answers import EMPTY_ANSWER, QueryAnswer, answer_in_sql
-from catalog.listing.filters import NO_FILTERS, ChosenFilters, Narrowing, SetNarrowing
+from catalog.listing.filters import NO_FILTERS, ChosenFilters, IdsNarrowing, Narrowing, SetNarrowing
 from catalog.listing.results import MAX_PAGES, PAGE_SIZE, BookList
 from catalog.local.index import CatalogIndex, local_copy
 from catalog.mirrors import AuthorMirror, BookMirror
+from catalog.shelves.models import Shelf
 from catalog.shelves.selectors import ENTRY_MIRRORS, CardEntries, ask_for_entries, find_entries, read_entries
 from common.ids import MAX_ID
 from mirror import answer, together
@@ -139,6 +143,61 @@ def find_books_by_author(author: int, after: str = "", pages: int = 1, viewer: i
     narrowing = SetNarrowing(keys.books_by(author), Q(authors=author))
     found = find_books("", "", after, ChosenFilters(narrowings=(narrowing,)), pages, viewer)
     return replace(found, address=reverse("author", args=[author]))
+
+
+class SeriesPage(NamedTuple):
+    """An author's series. books: its volumes in order. next: the first volume that the viewer has not read.
+
+    read_count: the number of volumes that the viewer has read; None: not logged in.
+    """
+
+    name: str
+    author: RawRecord
+    books: BookList
+    read_count: int | None
+    next: BookRecord | None
+
+
+def find_series_page(author: int, name: str, viewer: int = 0) -> SeriesPage | None:
+    """Return an author's series (its normalised name), or None if it has no volume.
+
+    From warm mirrors: at most 3 round trips and no SQL.
+    """
+    if not 0 < author <= MAX_ID:
+        return None
+    with together() as reads:
+        found = reads(AuthorMirror.get, author)
+        volumes = reads(find_volumes, author, name)
+    ids = [volume.id for volume in volumes.value]
+    if found.value is None or not ids:
+        return None
+    chosen = ChosenFilters(narrowings=(IdsNarrowing(frozenset(ids)),))
+    books = _arrange(find_books(chosen=chosen, pages=MAX_PAGES, viewer=viewer), ids)
+    if not books.books:
+        return None
+    unread = _find_unread(books)
+    count = None if unread is None else len(books.books) - len(unread)
+    titles = [one.name for one in parse_series(books.books[0]["title"]) if one.normalised_name == name]
+    return SeriesPage(next(iter(titles), name), found.value, books, count, unread[0] if unread else None)
+
+
+def _arrange(books: BookList, ids: Sequence[int]) -> BookList:
+    """Return the list with its books in the order of ``ids``."""
+    places = sorted(range(len(books.books)), key=lambda n: ids.index(books.books[n]["id"]))
+    return replace(
+        books,
+        books=[books.books[n] for n in places],
+        card_values=[[values[n] for n in places] for values in books.card_values],
+        entries=None if books.entries is None else [books.entries[n] for n in places],
+    )
+
+
+def _find_unread(books: BookList) -> list[BookRecord] | None:
+    """Return the books that the viewer has not read; None: not logged in."""
+    if books.entries is None:
+        return None
+    pairs = zip(books.books, books.entries, strict=True)
+    return [book for book, entry in pairs if entry is None or entry["shelf"] != Shelf.READ]
 
 
 def get_book(pk: int) -> BookRecord | None:

@@ -16,7 +16,14 @@ from django.views.decorators.http import require_safe
 from catalog.books import cover_images
 from catalog.listing.filters import list_parameters, read_filters
 from catalog.listing.results import MAX_PAGES, BookList
-from catalog.selectors import find_books, find_books_by_author, get_author, get_book, get_book_page
+from catalog.selectors import (
+    find_books,
+    find_books_by_author,
+    find_series_page,
+    get_author,
+    get_book,
+    get_book_page,
+)
 from catalog.signals import book_shown
 from common.public_pages import public_page
 from common.web import get_visitor, is_partial, json_error, json_response, wants_json
@@ -109,6 +116,25 @@ def author_page(request: HttpRequest, pk: int) -> HttpResponse:
         template = "catalog/_cards.html" if _asks_for_next_page(request) else "catalog/author.html"
         response = render(request, template, {"author": author, "page": page})
     patch_vary_headers(response, ["Accept", "HX-Request"])
+    return response
+
+
+@require_safe
+@public_page()
+def series_page(request: HttpRequest, author: int, name: str) -> HttpResponse:
+    """Show the volumes of an author's series in order, and how many of them the visitor has read.
+
+    The template gets ``series``, a ``SeriesPage``.
+    """
+    series = find_series_page(author, name, _get_card_viewer(request))
+    if series is None:
+        return _render_not_found(request, _("Series not found."))
+    if wants_json(request):
+        volumes = [orjson.Fragment(book.raw) for book in series.books.books]
+        response = json_response({"name": series.name, "author": series.author.fields, "volumes": volumes})
+    else:
+        response = render(request, "catalog/series.html", {"series": series, "page": series.books})
+    patch_vary_headers(response, ["Accept"])
     return response
 
 

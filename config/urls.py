@@ -22,6 +22,7 @@ urlpatterns = [
     path("books/", include("social.reviews.urls")),
     path("shelves/", include("catalog.shelves.urls")),
     path("lists/", include("catalog.lists.urls")),
+    path("wishes/", include("catalog.wishes.urls")),
     path("library/", include("catalog.library.urls")),
     path("authors/<int:pk>/", catalog_views.author_page, name="author"),
     path("welcome/", include("social.welcome.urls")),

@@ -8,9 +8,22 @@ from typing import NamedTuple
 from django.db import transaction
 from stdnum import ean
 
+from catalog.books import split_title
+from catalog.details.models import BookDetails, Format
 from catalog.models import Author, Book, Tag
 from catalog.tags import add_counted_taggings, get_or_create_ids
-from demo.books_words import CHINESE_AUTHORS, FIRST_NAMES, GENRES, LAST_NAMES, SERIES, SHELF_TAGS, VOLUME_COUNT, Genre
+from demo.books_words import (
+    CHINESE_AUTHORS,
+    DESCRIPTIONS,
+    FIRST_NAMES,
+    GENRES,
+    LAST_NAMES,
+    PUBLISHERS,
+    SERIES,
+    SHELF_TAGS,
+    VOLUME_COUNT,
+    Genre,
+)
 
 GENERATED_COUNT = 360
 BOOK_COUNT = GENERATED_COUNT + VOLUME_COUNT
@@ -111,6 +124,19 @@ def _invent_pages(title: str) -> int:
     return max(48, int(Random(f"{SEED} pages {title}").gauss(320, 110)))
 
 
+def _invent_details(book_id: int, demo: DemoBook) -> BookDetails:
+    """Return the details of a book, with a description of three sentences."""
+    random = Random(f"{SEED} details {demo.title}")
+    between = "" if demo.language == "zho" else " "
+    parts = (random.choice(part) for part in DESCRIPTIONS[demo.tags[0]])
+    return BookDetails(
+        book_id=book_id,
+        description=between.join(parts).format(t=split_title(demo.title)[0]),
+        publisher=random.choice(PUBLISHERS),
+        format=random.choice(Format.values),
+    )
+
+
 def _invent_isbn(title: str) -> str:
     """Return a valid ISBN that no real book has: no country has got the numbers that begin with 979-9."""
     number = f"9799{Random(f'{SEED} isbn {title}').randrange(10**8):08d}"
@@ -157,6 +183,7 @@ def _add_books(new: list[DemoBook]) -> None:
             tag_counts[pk, tags[name]] = count
     # In one statement: ``add`` would need one for each book.
     link._base_manager.bulk_create(links)
+    BookDetails.objects.bulk_create(_invent_details(books[demo.title], demo) for demo in new)
     add_counted_taggings(tag_counts)
 
 

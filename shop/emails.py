@@ -3,7 +3,7 @@
 The confirmation of a paid order is delivered at least once (``shop.services.confirmations``). A worker sends notices of
 cancelled, sent and refunded orders after the commit and retries for a while.
 
-Buyers choose the name and the address, so these emails could be abused to send text to strangers. Therefore unpaid
+Buyers choose the name and the address, so these emails could be abused to send text to other people. Therefore unpaid
 orders cause no email, each address gets a limited number per day, and an address that the account has not verified gets
 only the confirmation. Emails to guests link to the order by a signed link, and those to readers by its number.
 """

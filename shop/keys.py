@@ -153,7 +153,7 @@ def shortage(product_id: int | str) -> str:
 
 def cached_page(digest: str) -> str:
     """String (JSON), on the cache server: a page as visitors without a session see it, and the reads that it was made
-    of. Life: 300 seconds, and as long again while a process renders it anew. Owner: shop.pagecache.
+    of. Life: 300 seconds, and as long again while a process renders it again. Owner: shop.pagecache.
     """
     return with_prefix(f"cache:{digest}")
 

@@ -20,8 +20,8 @@ APPS: Final = ("accounts", "catalog", "shop", "social", "loginlog", "common")
 PROJECT: Final = ("config", "demo", "tools", "tests")
 # Packages with models, which Django loads before the rest of the package can be imported: their modules are public.
 WITH_MODELS: Final = {
-    "accounts.audit", "accounts.notifications", "catalog.library", "catalog.lists", "catalog.search", "catalog.shelves",
-    "social.reviews",
+    "accounts.audit", "accounts.notifications", "catalog.details", "catalog.library", "catalog.lists", "catalog.search",
+    "catalog.shelves", "catalog.wishes", "social.reviews",
 }  # fmt: skip
 # Found by Django in a fixed place.
 FIXED: Final = {"common.template_functions"}

@@ -1,6 +1,6 @@
 """Known devices: a signed cookie, sent only to the login page, marks browsers in which a user has logged in.
 
-This follows OWASP's "device cookies". Failures on other devices do not count against a known one, so that strangers
+This follows OWASP's "device cookies". Failures on other devices do not count against a known one, so that others
 cannot lock out the owner of an account. The cookie does not replace the password. It becomes invalid when the password
 changes and when the user logs out everywhere.
 """

@@ -6,8 +6,8 @@ A name is what was typed: the name of an account or an email address.
 - ``name``: one name from all addresses, with a far higher limit, against many addresses that try one name.
 - ``address``: one address with all names, against an address that tries a few passwords on many names. Successes do not
   count, and one name fills its pair first, so that the typos of one user do not lock out an office.
-- ``device``: replaces all others for a known device of the user (``known.py``), so that neither strangers nor users of
-  the same address can lock out the owner.
+- ``device``: replaces all others for a known device of the user (``known.py``), so that neither users
+  elsewhere nor those of the same address can lock out the owner.
 
 Names without an account count like all others.
 """

@@ -83,7 +83,7 @@ def read_request(signed: object) -> tuple[str, str] | None:
 def send_reset_links(email: str, language: str) -> int:
     """Send one email with a link for each account of ``email``. Return the number of emails.
 
-    All accounts share one email, so that accounts that a stranger registered with this address do not displace the
+    All accounts share one email, so that accounts that somebody else registered with this address do not displace the
     owner's account. If accounts spell the address differently, each spelling gets its own email with its own accounts.
 
     Raises OSError if the mail server fails.

@@ -18,6 +18,8 @@ from catalog.books.series import split_title
 CLOTH_COUNT: Final = 10
 HYPHENATED_PARTS: Final = re.compile(r"[^-]+-*|-+")
 FONT_SIZES: Final = (17.0, 15.0, 13.0, 11.5, 10.0, 9.0, 8.0)
+AUTHOR_SIZES: Final = (8.0, 7.5, 7.0, 6.5)
+MAX_AUTHOR_LINES: Final = 2  # more would meet the title
 LINE_HEIGHT: Final = 1.2
 
 NARROW_CHARACTERS: Final = frozenset(" .,:;'’!|()[]-ijlftrI")
@@ -162,6 +164,23 @@ def _fit_title(title: str, width: float, height: float) -> tuple[float, list[str
     return smallest, kept
 
 
+def _fit_author(author: str, width: float) -> tuple[float, list[str]]:
+    """Return the largest font size at which the author's name fits on two lines, and its lines.
+
+    One line at a smaller size is better than two. Only a name that fits at no size is cut.
+    """
+    for size in AUTHOR_SIZES:
+        if measure_width(author) * size <= width:
+            return size, [author] if author else []
+    for size in AUTHOR_SIZES:
+        lines = wrap_title(author, width / size)
+        if len(lines) <= MAX_AUTHOR_LINES and _has_room(author, width / size):
+            return size, lines
+    smallest = AUTHOR_SIZES[-1]
+    first, *rest = wrap_title(author, width / smallest)
+    return smallest, [first, _shorten(" ".join(rest), width / smallest)]
+
+
 class CoverLine(NamedTuple):
     """A line of text on a cover. x, y: of its base line, in units of the cover. kind: its classes."""
 
@@ -196,8 +215,11 @@ def plan_cover(book_id: int, title: str, author: str) -> CoverPlan:
     for n, line in enumerate(lines):
         base_line = y + n * size * LINE_HEIGHT
         texts.append(CoverLine(kind, size, x, base_line, cut.anchor, line))
-    if author:
-        texts.append(CoverLine("cover-author", 8, x, cut.author, cut.anchor, _shorten(author, cut.width / 8)))
+    author_size, author_lines = _fit_author(author, cut.width)
+    for n, line in enumerate(reversed(author_lines)):
+        texts.append(
+            CoverLine("cover-author", author_size, x, cut.author - n * author_size * LINE_HEIGHT, cut.anchor, line)
+        )
     return CoverPlan(cut, mixed // len(LAYOUTS) % CLOTH_COUNT, texts)
 
 

@@ -1,9 +1,12 @@
 """Codes and names of the languages of books. Book lists use codes of two or three letters, or codes with a country."""
 
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final
 
+from babel import Locale, UnknownLocaleError
 from django.conf.locale import LANG_INFO
-from django.utils.translation import get_language_info
+from django.utils.translation import get_language, get_language_info, to_locale
 
 # ISO 639-2 (both its forms) to the codes that Django has names for.
 CODES_BY_THREE_LETTERS: Final = {
@@ -41,4 +44,13 @@ def get_language_name(code: str) -> str:
     for candidate in (lowered, main, CODES_BY_THREE_LETTERS.get(main, "")):
         if candidate in LANG_INFO:
             return str(get_language_info(candidate)["name_translated"])
-    return code
+    return _load_names(get_language() or "en").get(main, code)
+
+
+@lru_cache(maxsize=8)
+def _load_names(active: str) -> Mapping[str, str]:
+    """Return the names of all languages by code, in a language: also of "fil" (Filipino) and "mul" (several)."""
+    try:
+        return dict(Locale.parse(to_locale(active)).languages)
+    except (UnknownLocaleError, ValueError):
+        return {}

@@ -5,7 +5,7 @@ mostly still name the first author of the series.
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain, islice
 from typing import Any, Final, NamedTuple
 
@@ -17,6 +17,7 @@ from mirror import Question, answer
 from mirror.conf import database
 from mirror.redis import RedisPipeline
 
+MAX_VOLUMES: Final = 200  # of a series on its page
 MAX_AUTHORS: Final = 4  # authors of a book in whose series volumes are found
 
 
@@ -34,18 +35,22 @@ class Volume(NamedTuple):
 
 
 class SeriesPlace(NamedTuple):
-    """A series of a book, and the volumes before and after the book, if they exist."""
+    """A series of a book, and the volumes before and after the book, if they exist.
+
+    author: the author of the book to whom the series belongs; None: the book has no author.
+    """
 
     series: Series
     previous: Volume | None
     next: Volume | None
+    author: int | None
 
 
 def find_series_places(book: BookRecord) -> list[SeriesPlace]:
     """Return the book's places in its series. From a warm mirror: 1 round trip and no SQL; 0 without a series."""
     series, authors = parse_series(book["title"]), book["author_ids"][:MAX_AUTHORS]
     if not series or not authors:
-        return [SeriesPlace(one, None, None) for one in series]
+        return [SeriesPlace(one, None, None, None) for one in series]
 
     def ask(pipe: RedisPipeline) -> None:
         for one in series:
@@ -58,9 +63,10 @@ def find_series_places(book: BookRecord) -> list[SeriesPlace]:
         left = iter(replies)
         places = []
         for one in series:
-            replies_of_series = islice(left, 2 * len(authors))
-            members = chain.from_iterable(replies_of_series)
-            volumes = [_parse_volume(member, score) for member, score in members]
+            volumes = {}
+            for author in authors:
+                members = chain.from_iterable(islice(left, 2))
+                volumes[author] = [_parse_volume(member, score) for member, score in members]
             places.append(_build_place(one, volumes))
         return places
 
@@ -74,19 +80,49 @@ def _parse_volume(member: bytes, score: float) -> Volume:
 
 
 def _find_in_sql(series: Sequence[Series], authors: Sequence[int]) -> list[SeriesPlace]:
-    """Return the places from SQL, with one query for the authors' titles that may name a series."""
+    """Return the places from SQL."""
+    found = _load_volumes(authors)
+    return [_build_place(one, {author: found[author, one.normalised_name] for author in authors}) for one in series]
+
+
+def _load_volumes(authors: Sequence[int]) -> Mapping[tuple[int, str], list[Volume]]:
+    """Return the volumes by author and series, with one query for the authors' titles that may name a series."""
     rows = Book.objects.using(database()).filter(authors__in=authors, title__contains="#")
-    titles = list(rows.order_by().values_list("pk", "title").distinct())
-    volumes: dict[str, list[Volume]] = defaultdict(list)
-    for pk, title in titles:
+    volumes: dict[tuple[int, str], list[Volume]] = defaultdict(list)
+    for author, pk, title in rows.order_by().values_list("authors", "pk", "title"):
         for other in parse_series(title):
             # "#1-3" is a collection of volumes, and no volume before or after another one.
             if other.is_single:
-                volumes[other.normalised_name].append(Volume(other.first, pk, title))
-    return [_build_place(one, volumes[one.normalised_name]) for one in series]
+                volumes[author, other.normalised_name].append(Volume(other.first, pk, title))
+    return volumes
 
 
-def _build_place(series: Series, volumes: Sequence[Volume]) -> SeriesPlace:
-    before = [volume for volume in volumes if volume.number < series.first]
-    after = [volume for volume in volumes if volume.number > series.last]
-    return SeriesPlace(series, max(before, default=None), min(after, default=None))
+def _build_place(series: Series, volumes: Mapping[int, Sequence[Volume]]) -> SeriesPlace:
+    """Return the place of a book. volumes: those of the series by author, in the order of the book's authors."""
+    before: set[Volume] = set()
+    after: set[Volume] = set()
+    author = None
+    for pk, found in volumes.items():
+        others = [volume for volume in found if not series.first <= volume.number <= series.last]
+        before.update(volume for volume in others if volume.number < series.first)
+        after.update(volume for volume in others if volume.number > series.last)
+        # The first author may only have joined for this book.
+        if others and author is None:
+            author = pk
+    first = next(iter(volumes))
+    return SeriesPlace(series, max(before, default=None), min(after, default=None), author or first)
+
+
+def find_volumes(author: int, name: str) -> list[Volume]:
+    """Return the single volumes of an author's series (its normalised name) in order.
+
+    From a warm mirror: 1 round trip and no SQL.
+    """
+
+    def ask(pipe: RedisPipeline) -> None:
+        pipe.zrange(keys.series(author, name), 0, MAX_VOLUMES - 1, withscores=True)
+
+    def decode(replies: list[Any]) -> list[Volume]:
+        return [_parse_volume(member, score) for member, score in replies[0]]
+
+    return answer(Question(["book"], ask, decode, lambda: sorted(_load_volumes([author])[author, name])[:MAX_VOLUMES]))

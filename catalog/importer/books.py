@@ -10,6 +10,7 @@ from django.db import connection, transaction
 
 from catalog.books.series import split_title
 from catalog.importer import clean
+from catalog.importer.details import GivenDetails, add_details, parse_details
 from catalog.importer.files import DataProblems, Table, split_batches
 from catalog.models import Author, Book
 from catalog.shelves.models import MAX_PAGES
@@ -20,7 +21,7 @@ COLUMNS = (
     "book_id", "goodreads_book_id", "authors", "original_publication_year", "original_title", "title",
     "language_code", "isbn", "isbn13", "average_rating", "ratings_count",
 )  # fmt: skip
-OPTIONAL_COLUMNS = ("pages",)
+OPTIONAL_COLUMNS = ("pages", "description", "publisher", "format", "translators", "illustrators")
 BATCH_SIZE = 2000  # rows in a transaction
 UNTITLED = "[untitled]"
 MAX_TITLE_LENGTH = 500
@@ -39,11 +40,12 @@ class ImportReport:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A usable row: the primary key that the file names, if any, the book, and its authors."""
+    """A usable row: the primary key that the file names, if any, the book, its authors, and its details."""
 
     wanted: int | None
     book: Book
     authors: list[str]
+    details: GivenDetails
 
 
 def import_books(
@@ -134,7 +136,7 @@ def _parse_candidate(row: dict[str, str], wrong: list[str]) -> Candidate | None:
         popularity=usable("ratings_count", popularity, "unusable count") or 0,
         rating=usable("average_rating", clean.parse_rating(row["average_rating"]), "unusable rating"),
     )
-    return Candidate(wanted, book, _parse_authors(row["authors"], wrong))
+    return Candidate(wanted, book, _parse_authors(row["authors"], wrong), parse_details(row))
 
 
 def _parse_isbn(ten: str, thirteen: str, wrong: list[str]) -> str:
@@ -179,7 +181,8 @@ def _add_books(batch: Sequence[Candidate], tally: ImportReport, *, own_keys: boo
     # Before the database chooses keys of its own, which would collide with those of the file.
     if own_keys and chosen:
         _advance_sequence()
-    _add_authors(chosen, tally)
+    ids = _add_authors(chosen, tally)
+    add_details([(candidate.book.pk, candidate.details) for candidate in chosen], ids)
     tally.added["books"] += len(chosen)
     return len(new) - len(chosen)
 
@@ -210,8 +213,13 @@ def _advance_sequence() -> None:
         )
 
 
-def _add_authors(chosen: Sequence[Candidate], tally: ImportReport) -> None:
-    names = list(dict.fromkeys(name for candidate in chosen for name in candidate.authors))
+def _add_authors(chosen: Sequence[Candidate], tally: ImportReport) -> dict[str, int]:
+    """Add the authors, translators and illustrators of books. Return their primary keys by name."""
+    every_name: list[str] = []
+    for candidate in chosen:
+        every_name += candidate.authors
+        every_name += candidate.details.contributors
+    names = list(dict.fromkeys(every_name))
     ids: dict[str, int] = {}
     for some in split_batches(names, 1000):
         known = dict(Author.objects.filter(name__in=some).values_list("name", "pk"))
@@ -223,6 +231,7 @@ def _add_authors(chosen: Sequence[Candidate], tally: ImportReport) -> None:
     links = Book.authors.through
     rows = [links(book_id=candidate.book.pk, author_id=ids[name]) for candidate in chosen for name in candidate.authors]
     links._base_manager.bulk_create(rows)
+    return ids
 
 
 def find_ids_by_goodreads_id(numbers: Iterable[int | None]) -> dict[int | None, int]:

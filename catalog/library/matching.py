@@ -139,12 +139,14 @@ def _search(one: ImportedBook, titled: Sequence[BookRecord]) -> Match:
     return Match(Step.DOUBT, candidates=first) if first else MISSING
 
 
-def _has_similar_title(title: str, other: str) -> bool:
-    """Return whether the titles share at least half of the words of the shorter one."""
-    some = set(words.remove_articles(words.split_words(title)))
+def _has_similar_title(short_title: str, other: str) -> bool:
+    """Return whether a shortened title and another one share at least half of the words of the shorter one."""
+    some = set(words.remove_articles(words.split_words(short_title)))
     others = set(words.remove_articles(words.split_words(words.shorten_title(other))))
     shared = some & others
-    return bool(shared) and 2 * len(shared) >= min(len(some), len(others))
+    if not shared:
+        return False
+    return 2 * len(shared) >= min(len(some), len(others))
 
 
 def has_same_author(some: Iterable[str], others: Iterable[str]) -> bool:

@@ -37,7 +37,19 @@ class RangeNarrowing:
     condition: Q
 
 
-Narrowing = SetNarrowing | RangeNarrowing
+@dataclass(frozen=True)
+class IdsNarrowing:
+    """The books with these ids."""
+
+    ids: frozenset[int]
+
+    @property
+    def condition(self) -> Q:
+        """The equivalent for SQL."""
+        return Q(pk__in=self.ids)
+
+
+Narrowing = SetNarrowing | RangeNarrowing | IdsNarrowing
 FilterValues = Mapping[str, Any]  # the cleaned values of a filter's parameters; None or "" for missing ones
 
 

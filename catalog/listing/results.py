@@ -40,12 +40,18 @@ class Facet:
 
 @dataclass(frozen=True)
 class TagChip:
-    """A tag of the query, whether it is excluded, and the query without this tag, as text and as an address."""
+    """A tag of the query, whether it is excluded, and the query without this tag, as text and as an address.
+
+    joint: what joins it to the tag before: "", "and" or "or". negated_url: the address of the query that excludes the
+    tag, or includes it if it is excluded.
+    """
 
     name: str
     is_excluded: bool
     query: str
     url: str
+    joint: str
+    negated_url: str
 
 
 @dataclass(frozen=True)
@@ -190,11 +196,12 @@ class BookList:
         """The tags of the query in order, each with the query without it."""
         if self.node is None:
             return []
-        wanted = query.find_positive_terms(self.node)
+        wanted, joints = query.find_positive_terms(self.node), query.find_joints(self.node)
         chips = []
         for name in query.find_terms_in_order(self.node):
             left = query.remove_term(self.node, name)
-            chips.append(TagChip(name, name not in wanted, left, self._url(left, self.sort)))
+            negated_url = self._url(query.negate_term(self.node, name), self.sort)
+            chips.append(TagChip(name, name not in wanted, left, self._url(left, self.sort), joints[name], negated_url))
         return chips
 
     @cached_property

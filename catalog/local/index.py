@@ -21,7 +21,7 @@ from pyroaring import BitMap64
 from catalog import keys, query
 from catalog.listing import sorts, sql
 from catalog.listing.answers import MAX_FACETS, MAX_LANGUAGES, QueryAnswer, TagCounts
-from catalog.listing.filters import Narrowing, SetNarrowing
+from catalog.listing.filters import IdsNarrowing, Narrowing, SetNarrowing
 from catalog.local import facets
 from catalog.local.orders import Order
 from catalog.tags import similar
@@ -281,6 +281,8 @@ class CatalogIndex:
     def _narrowed(self, narrowing: Narrowing) -> BitMap64:
         if isinstance(narrowing, SetNarrowing):
             return self._sets.get(narrowing.key, EMPTY_BITMAP)
+        if isinstance(narrowing, IdsNarrowing):
+            return BitMap64(narrowing.ids)
         sort = sorts.get_sort(narrowing.sort)
         low = None if narrowing.low is None else sort.to_comparable_key(narrowing.low)
         high = None if narrowing.high is None else sort.to_comparable_key(narrowing.high)

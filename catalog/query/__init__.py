@@ -12,7 +12,18 @@ This package uses neither SQL nor Redis.
 from catalog.query.algebra import evaluate, find_positive_terms, find_terms, find_terms_in_order
 from catalog.query.nodes import And, Node, Not, Or, Tag
 from catalog.query.parser import MAX_DEPTH, MAX_LENGTH, MAX_TERMS, QueryError, parse
-from catalog.query.text import add_term, format_query, get_canonical_text, normalise_query, remove_term, replace_term
+from catalog.query.text import (
+    add_alternative,
+    add_term,
+    exclude_term,
+    find_joints,
+    format_query,
+    get_canonical_text,
+    negate_term,
+    normalise_query,
+    remove_term,
+    replace_term,
+)
 
 __all__ = [
     "MAX_DEPTH",
@@ -24,13 +35,17 @@ __all__ = [
     "Or",
     "QueryError",
     "Tag",
+    "add_alternative",
     "add_term",
     "evaluate",
+    "exclude_term",
+    "find_joints",
     "find_positive_terms",
     "find_terms",
     "find_terms_in_order",
     "format_query",
     "get_canonical_text",
+    "negate_term",
     "normalise_query",
     "parse",
     "remove_term",

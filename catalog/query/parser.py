@@ -130,9 +130,9 @@ class _Parser:
     def __init__(self, text: str) -> None:
         self.text = text
         self.tokens = _tokenise(text)
-        self.last: _Token | None = None
+        self.last: _Token | None = None  # the one before ``token``
         self.token = next(self.tokens)
-        self.terms = 0
+        self.terms = 0  # names of the query so far, which are limited
 
     def whole(self) -> Node:
         node = self.parse_or(0)

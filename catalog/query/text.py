@@ -70,6 +70,57 @@ def add_term(node: Node | None, name: str) -> str:
     return format_query(And((*parts, tag)))
 
 
+def exclude_term(node: Node | None, name: str) -> str:
+    """Return the text of the query narrowed to books without the tag ``name``."""
+    excluded = Not(Tag(normalise(name)))
+    if node is None:
+        return format_query(excluded)
+    parts = node.parts if isinstance(node, And) else (node,)
+    return format_query(node if excluded in parts else And((*parts, excluded)))
+
+
+def add_alternative(node: Node | None, name: str) -> str:
+    """Return the text of the query in which the tag ``name`` is an alternative to the last tag that it includes."""
+    tag = Tag(normalise(name))
+    if node is None:
+        return format_query(tag)
+    parts = list(node.parts) if isinstance(node, And) else [node]
+    included = [n for n, part in enumerate(parts) if not isinstance(part, Not)]
+    if not included:
+        return format_query(Or((node, tag)))
+    last = parts[included[-1]]
+    alternatives = last.parts if isinstance(last, Or) else (last,)
+    if tag not in alternatives:
+        parts[included[-1]] = Or((*alternatives, tag))
+    return format_query(parts[0] if len(parts) == 1 else And(tuple(parts)))
+
+
+def negate_term(node: Node, name: str) -> str:
+    """Return the text of the query that excludes the tag ``name`` where it was included, and the other way round."""
+    return format_query(_negate_tag(node, Tag(normalise(name))))
+
+
+def _negate_tag(node: Node, tag: Tag) -> Node:
+    if isinstance(node, Tag):
+        return Not(node) if node == tag else node
+    if isinstance(node, Not):
+        return tag if node.part == tag else Not(_negate_tag(node.part, tag))
+    return type(node)(tuple(_negate_tag(part, tag) for part in node.parts))
+
+
+def find_joints(node: Node, joint: str = "") -> dict[str, str]:
+    """Return for each name, at its first place in the query, what joins it to the name before: "", "and" or "or"."""
+    if isinstance(node, Tag):
+        return {node.name: joint}
+    if isinstance(node, Not):
+        return find_joints(node.part, joint)
+    own = "and" if isinstance(node, And) else "or"
+    found: dict[str, str] = {}
+    for n, part in enumerate(node.parts):
+        found = find_joints(part, own if n else joint) | found
+    return found
+
+
 def remove_term(node: Node | None, name: str) -> str:
     """Return the text of the query without any occurrence of ``name``; "" if nothing remains."""
     if node is None:

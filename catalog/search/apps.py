@@ -8,3 +8,8 @@ class SearchConfig(AppConfig):
     name = "catalog.search"
     label = "search"
     verbose_name = _("search")
+
+    def ready(self) -> None:
+        from catalog.search.results import words_filter
+
+        words_filter.register()

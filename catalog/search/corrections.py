@@ -38,6 +38,11 @@ class QueryWord:
         return [self.word] if singular == self.word else [self.word, singular]
 
     @property
+    def exact_meanings(self) -> list[str]:
+        """The meanings without a mistake: the word itself, its singular, and its completions."""
+        return [word for word, mistakes in self.meanings.items() if not mistakes]
+
+    @property
     def splits(self) -> list[tuple[str, str]]:
         """The ways to split the word by a blank."""
         last = len(self.word) - MIN_PART_LENGTH
@@ -62,6 +67,22 @@ class SearchQuery:
     joined: dict[str, tuple[int, int]]
     joined_text: str  # all words joined, without articles
     joined_with_articles: str  # all words joined, with articles
+
+    @property
+    def corrected(self) -> str:
+        """The query with its unknown words corrected; "" if there is nothing to correct, or no correction."""
+        if any(not wanted.meanings for wanted in self.query_words):
+            return ""
+        text = " ".join(self.known_words)
+        return "" if text == " ".join(wanted.word for wanted in self.query_words) else text
+
+    @property
+    def known_words(self) -> list[str]:
+        """The words that the vocabulary has, or the likeliest corrections of them."""
+        likeliest = [
+            min(wanted.meanings, key=wanted.meanings.__getitem__) for wanted in self.query_words if wanted.meanings
+        ]
+        return list(dict.fromkeys(likeliest))
 
     @property
     def terms(self) -> list[str]:

@@ -1,7 +1,7 @@
 """Search for books, authors, tags and readers, best results first."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -14,9 +14,11 @@ from catalog.listing import sorts
 from catalog.mirrors import BookMirror
 from catalog.models import Tagging
 from catalog.search.corrections import SearchQuery, parse_query
-from catalog.search.finding import find_candidates
+from catalog.search.entries import WORD_LISTS
+from catalog.search.finding import MAX_MATCHES, find_candidates
 from catalog.search.names.titles import collect_book_names
-from catalog.search.ranking import DocumentTexts, collect_texts, rank_document
+from catalog.search.ranking import ALL_WORDS, FUZZY, DocumentTexts, Rank, collect_texts, rank_document
+from catalog.search.results.arrangement import find_famous_authors, put_volumes_in_order
 from catalog.shelves.selectors import CardEntries, find_entries
 from catalog.values.isbns import has_wrong_check_digit
 from mirror import Question, answer, list_bucket_keys, registry, together
@@ -24,9 +26,11 @@ from mirror.conf import database
 from mirror.redis import RedisPipeline
 
 MAX_QUERY_LENGTH: Final = 200  # letters; the rest is ignored
-MAX_BOOKS: Final = 20
+MAX_BOOKS: Final = 20  # books on a page
+MAX_PAGES: Final = MAX_MATCHES // MAX_BOOKS
 MAX_OTHERS: Final = 6  # authors, tags, readers
 MAX_CANDIDATES: Final = 48  # of each kind, for the detailed comparison
+BOOK_LISTS: Final = "bg"  # the kinds of lists that contain books
 
 
 class NamedResult(NamedTuple):
@@ -37,23 +41,56 @@ class NamedResult(NamedTuple):
     weight: int = 0
 
 
+def _count_pages(matches: Sequence[int]) -> int:
+    return max(1, -(-len(matches) // MAX_BOOKS))
+
+
 @dataclass(frozen=True)
 class SearchResults:
-    """The results of a search, best first."""
+    """A page of the results of a search, best first.
+
+    books: those that match all words, followed on the first page by similar ones if there is room. card_values: the
+    values of card extras for the books. entries: the books on the viewer's shelves; None: not logged in. is_wrong_isbn:
+    the query is an ISBN with a wrong check digit. matches: the ids of all books that match all words, best first.
+    similar: the ids of similar books. is_complete: whether ``matches`` has all books. known_words: the words of the
+    query that the vocabulary has, or the likeliest corrections of them. corrected: the query with corrected words, if
+    no book matches.
+    """
 
     query: str
     books: list[BookRecord]
     authors: list[NamedResult]
     tags: list[NamedResult]
     readers: list[NamedResult]
-    card_values: extras.CardValues = ()  # the values of card extras for the books
-    entries: CardEntries | None = None  # the books on the viewer's shelves; None: not logged in
-    is_wrong_isbn: bool = False  # the query is an ISBN with a wrong check digit
+    card_values: extras.CardValues = ()
+    entries: CardEntries | None = None
+    is_wrong_isbn: bool = False
+    matches: Sequence[int] = ()
+    similar: Sequence[int] = ()
+    is_complete: bool = True
+    page: int = 1
+    known_words: Sequence[str] = ()
+    corrected: str = ""
 
     @property
     def is_empty(self) -> bool:
         """Whether the search found nothing."""
         return not (self.books or self.authors or self.tags or self.readers)
+
+    @property
+    def count(self) -> int:
+        """The number of books that match all words, on all pages."""
+        return len(self.matches)
+
+    @property
+    def match_count(self) -> int:
+        """The number of books on this page that match all words. The others are similar."""
+        return len(self.books) - (len(self.similar) if self.page == 1 else 0)
+
+    @property
+    def page_count(self) -> int:
+        """The number of pages."""
+        return _count_pages(self.matches)
 
 
 @dataclass(frozen=True)
@@ -95,10 +132,14 @@ class _LoadedCandidates(NamedTuple):
     entries: CardEntries = ()
 
 
-def search(text: str, viewer: int = 0, most: int | None = None) -> SearchResults:
+def search(
+    text: str, viewer: int = 0, most: int | None = None, page: int | None = None, kinds: str = WORD_LISTS
+) -> SearchResults:
     """Find books, authors, tags and readers for ``viewer`` (0: not logged in).
 
-    most: the maximum number of books (None: ``MAX_BOOKS``). From warm mirrors: 3 round trips and no SQL.
+    most: the maximum number of books (None: ``MAX_BOOKS``). page: the number of the page of all books that match; None:
+    only the best books. kinds: the letters of the kinds to find (``catalog.search.entries``). From warm mirrors: 3
+    round trips and no SQL; one more for a further page.
     """
     text = " ".join(text[:MAX_QUERY_LENGTH].split())
     if has_wrong_check_digit(text):
@@ -106,24 +147,88 @@ def search(text: str, viewer: int = 0, most: int | None = None) -> SearchResults
     query = parse_query(text)
     if not query.query_words:
         return SearchResults(text, [], [], [], [])
-    found = find_candidates(query)
+    candidates = find_candidates(query, kinds, with_matches=page is not None)
+    found = {kind: members[:MAX_CANDIDATES] for kind, members in candidates.by_kind.items() if kind in kinds}
     wanted = _CandidateIds(
-        [int(member[1:]) for member in found["b"][:MAX_CANDIDATES]],
-        [_parse_named_result(member) for member in found["t"][:MAX_CANDIDATES]],
-        [int(member[1:]) for member in found["r"][:MAX_CANDIDATES]],
+        _parse_ids([*found.get("b", ()), *candidates.matches[:MAX_BOOKS]]),
+        [_parse_named_result(member) for member in found.get("t", ())],
+        _parse_ids(found.get("r", ())),
     )
     loaded = _load_candidates(wanted, viewer)
-    books = _pick_best(query, loaded.books, _collect_book_texts, most or MAX_BOOKS)
-    places = [wanted.books.index(book["id"]) for book in books]
-    return SearchResults(
+    ranked = _rank(query, loaded.books, _collect_book_texts)
+    matching = put_volumes_in_order([(rank, book) for rank, book in ranked if rank[0] < FUZZY])
+    matches = _join_matches(matching, candidates.matches)
+    similar = [book["id"] for _, book in ranked if book["id"] not in matches]
+    authors = list(map(_parse_named_result, found.get("a", ())))
+    results = SearchResults(
         text,
-        books,
-        _pick_best(query, list(map(_parse_named_result, found["a"][:MAX_CANDIDATES])), _collect_name_texts, MAX_OTHERS),
-        _pick_best(query, loaded.tags, _collect_name_texts, MAX_OTHERS),
-        _pick_best(query, loaded.readers, _collect_name_texts, MAX_OTHERS),
-        [[values[n] for n in places] for values in loaded.card_values],
-        [loaded.entries[n] for n in places] if viewer else None,
+        [],
+        _pick_authors(_rank(query, authors, _collect_name_texts), ranked),
+        _pick_best(query, loaded.tags, _collect_name_texts),
+        _pick_best(query, loaded.readers, _collect_name_texts),
+        matches=matches,
+        similar=similar[: max(0, MAX_BOOKS - len(matches))],
+        is_complete=candidates.is_complete,
+        page=min(page or 1, _count_pages(matches)),
+        known_words=query.known_words,
+        corrected="" if matches else query.corrected,
     )
+    if results.page > 1:
+        return _load_page(results, viewer)
+    shown = [pk for pk in (*results.matches, *results.similar) if pk in wanted.books]
+    return _add_books(results, shown[: most or MAX_BOOKS], wanted.books, loaded, viewer)
+
+
+def _add_books(
+    results: SearchResults, shown: Sequence[int], wanted: Sequence[int], loaded: _LoadedCandidates, viewer: int
+) -> SearchResults:
+    """Return the results with the books ``shown``. wanted: the ids of the books that were asked for."""
+    books = {book["id"]: book for book in loaded.books}
+    there = [pk for pk in shown if pk in books]
+    places = [wanted.index(pk) for pk in there]
+    return replace(
+        results,
+        books=[books[pk] for pk in there],
+        card_values=[[values[n] for n in places] for values in loaded.card_values],
+        entries=[loaded.entries[n] for n in places] if viewer else None,
+    )
+
+
+def find_matching_books(text: str) -> Sequence[int]:
+    """Return the ids of the books that a search for ``text`` finds, best first."""
+    found = search(text, page=1, kinds=BOOK_LISTS)
+    return found.matches or found.similar
+
+
+def _parse_ids(members: Iterable[str]) -> list[int]:
+    return list(dict.fromkeys(int(member[1:]) for member in members))
+
+
+def _join_matches(best: Iterable[BookRecord], others: Sequence[str]) -> list[int]:
+    """Return the ids of all books that match: the ones that were compared in detail, then the others by weight."""
+    return list(dict.fromkeys([*(book["id"] for book in best), *_parse_ids(others)]))
+
+
+def _load_page(results: SearchResults, viewer: int) -> SearchResults:
+    """Return the results with the books of their page."""
+    end = results.page * MAX_BOOKS
+    shown = list(results.matches[end - MAX_BOOKS : end])
+    return _add_books(results, shown, shown, _load_candidates(_CandidateIds(shown, [], []), viewer), viewer)
+
+
+def _pick_authors(
+    named: Sequence[tuple[Rank, NamedResult]], ranked: Sequence[tuple[Rank, BookRecord]]
+) -> list[NamedResult]:
+    """Return the best authors: those with the words of the query in their names, then those of the books with these
+    words in titles, then those with similar names.
+    """
+    famous = find_famous_authors(book for rank, book in ranked if rank[0] <= ALL_WORDS)
+    found: dict[int, NamedResult] = {author.id: author for rank, author in named if rank[0] < FUZZY}
+    for pk, name in famous:
+        found.setdefault(pk, NamedResult(pk, name))
+    for _, author in named:
+        found.setdefault(author.id, author)
+    return list(found.values())[:MAX_OTHERS]
 
 
 def _parse_named_result(member: str) -> NamedResult:
@@ -135,13 +240,22 @@ def _parse_named_result(member: str) -> NamedResult:
 Candidate = TypeVar("Candidate")
 
 
-def _pick_best(
-    query: SearchQuery, candidates: Sequence[Candidate], texts: Callable[[Candidate], DocumentTexts], most: int
-) -> list[Candidate]:
-    """Return the best candidates. Among equals, the heaviest come first, then those that come first in the list."""
+def _rank(
+    query: SearchQuery, candidates: Sequence[Candidate], texts: Callable[[Candidate], DocumentTexts]
+) -> list[tuple[Rank, Candidate]]:
+    """Return the candidates that match, with their ranks, best first.
+
+    Among equals, the heaviest come first, then those that come first in the list.
+    """
     ranked = [(rank_document(query, texts(one)), n, one) for n, one in enumerate(candidates)]
-    found = [(place, -_get_weight(one), n, one) for place, n, one in ranked if place is not None]
-    return [one for *_, one in sorted(found, key=lambda each: each[:3])[:most]]
+    found = [(rank, -_get_weight(one), n, one) for rank, n, one in ranked if rank is not None]
+    return [(rank, one) for rank, _, _, one in sorted(found, key=lambda each: each[:3])]
+
+
+def _pick_best(
+    query: SearchQuery, candidates: Sequence[Candidate], texts: Callable[[Candidate], DocumentTexts]
+) -> list[Candidate]:
+    return [one for _, one in _rank(query, candidates, texts)][:MAX_OTHERS]
 
 
 def _get_weight(found: Any) -> int:

@@ -4,11 +4,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from catalog.books.languages import get_language_name
+from catalog.details.selectors import get_format_label
 from catalog.shelves.arrangements import ORDERS
 from catalog.shelves.forms import Unit, When
 from catalog.shelves.models import STARS, Shelf
 from catalog.shelves.records import write_stars
 from catalog.template_functions import books, shelves
+from catalog.values.isbns import shorten_isbn
 
 FUNCTIONS: Final[Mapping[str, Any]] = {
     "book_readers": shelves.book_readers,
@@ -19,9 +21,11 @@ FUNCTIONS: Final[Mapping[str, Any]] = {
     "description": books.description,
     "filter_error": books.filter_error,
     "filter_field": books.filter_field,
+    "series_link": books.series_link,
     "series_line": books.series_line,
     "series_places": books.series_places,
     "all_stars": STARS,
+    "link_authors": books.link_authors,
     "reading_progress": shelves.reading_progress,
     "shelf_button": shelves.shelf_button,
     "shelf_choice": shelves.shelf_choice,
@@ -36,7 +40,9 @@ FUNCTIONS: Final[Mapping[str, Any]] = {
 }
 FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "authors_linked": books.authors_linked,
+    "book_format": get_format_label,
     "language": get_language_name,
+    "short_isbn": shorten_isbn,
     "short_title": books.short_title,
     "stars": write_stars,
     "year": books.year,

@@ -1,6 +1,6 @@
 """Books. HTML made of a record is remembered under the record itself, so it is never stale."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -17,7 +17,7 @@ from catalog import query
 from catalog.books import cover_images, covers, descriptions, extras
 from catalog.books.records import BookRecord
 from catalog.books.series import split_title
-from catalog.books.volumes import find_series_places
+from catalog.books.volumes import SeriesPlace, find_series_places
 from catalog.listing.results import BookList
 from catalog.shelves.widgets import render_card_shelf
 from catalog.tags.shown import list_tag_facts
@@ -70,6 +70,15 @@ def series_places(book: BookRecord) -> SafeString:
     return render_to_string("catalog/_series.html", {"places": find_series_places(book)})
 
 
+def series_link(place: SeriesPlace) -> SafeString:
+    """Return the name of a series as a link to its page, or as text if no author is known."""
+    name = place.series.name
+    if place.author is None:
+        return format_html("<bdi>{}</bdi>", name)
+    address = make_path("catalog:series", place.author, place.series.normalised_name)
+    return format_html('<a href="{}"><bdi>{}</bdi></a>', address, name)
+
+
 @pass_context
 def book_tags(context: Context, book: BookRecord) -> SafeString:
     """Show the book's tags, with forms for logged-in readers."""
@@ -82,8 +91,12 @@ def book_tags(context: Context, book: BookRecord) -> SafeString:
 
 def authors_linked(book: Mapping[str, Any]) -> SafeString:
     """Return the authors' names with links to their pages."""
-    authors = zip(book["author_ids"], book["authors"], strict=True)
-    links = ((make_path("author", pk), name) for pk, name in authors)
+    return link_authors(book["author_ids"], book["authors"])
+
+
+def link_authors(ids: Iterable[int], names: Iterable[str]) -> SafeString:
+    """Return names with links to the pages of authors."""
+    links = [(make_path("author", pk), name) for pk, name in zip(ids, names, strict=True)]
     return format_html_join(", ", '<a href="{}"><bdi>{}</bdi></a>', links)
 
 

@@ -71,6 +71,15 @@ def normalise_isbn(text: str) -> str:
     return parse_isbn(text) if is_isbn(text) else text
 
 
+def shorten_isbn(text: str) -> str:
+    """Return an ISBN of thirteen digits as ten, or "" if it has no such form.
+
+    >>> shorten_isbn("9780439023481")
+    '0439023483'
+    """
+    return str(isbn.to_isbn10(text)) if text.startswith("978") and is_isbn(text) else ""
+
+
 def find_isbns(text: str) -> list[str]:
     """Return the ISBNs in ``text``, each as thirteen digits."""
     found = _written.findall(unicodedata.normalize("NFKC", text))

@@ -59,11 +59,12 @@
     });
   });
 
-  // Keep unsent input in other forms of the replaced part.
+  // Keep unsent input: in other forms of the replaced part, and what was typed after the request in the form that sent it.
   document.addEventListener("htmx:beforeSwap", ({ detail: { target, requestConfig, shouldSwap, xhr } }) => {
     if (!shouldSwap) return;
+    const isSent = (field) => field.form === requestConfig.elt && requestConfig.formData.get(field.name) === field.value;
     const unsent = [...target.querySelectorAll("input[id], textarea[id]")].filter(
-      (field) => field.value !== field.defaultValue && field.form !== requestConfig.elt && field.type !== "hidden",
+      (field) => field.value !== field.defaultValue && !isSent(field) && !["hidden", "checkbox", "radio"].includes(field.type),
     );
     const focused = document.activeElement;
     xhr.addEventListener("loadend", () => unsent.forEach((old) => {

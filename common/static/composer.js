@@ -33,6 +33,11 @@ document.addEventListener("htmx:responseError", sendPlainly, true);
   fields(document).forEach(show); // the browser may have kept an unfinished text
 })();
 
+// A reply begins with the name of its reader, and the author goes on after it.
+document.addEventListener("focusin", ({ target: field }) => {
+  if (field.matches(".composer textarea") && field.value === field.defaultValue && !field.selectionEnd) field.setSelectionRange(field.value.length, field.value.length);
+});
+
 // Complete the names of readers after an @. A name may contain blanks, so the text up to the cursor is tried as one.
 (() => {
   const BEFORE = /(?:^|[^\p{L}\p{N}_/=])[@＠]([^@＠\n]{2,60})$/u;
@@ -42,6 +47,8 @@ document.addEventListener("htmx:responseError", sendPlainly, true);
     const list = Object.assign(document.createElement("div"), { className: "seek-list names", role: "listbox", hidden: true });
     list.ariaLabel = field.dataset.names;
     field.after(list);
+    list.id = `${field.id}-names`;
+    field.setAttribute("aria-controls", list.id);
     const box = { list, timer: 0, unknown: null, ...attachListbox(field, list, { first: 0 }) };
     list.addEventListener("pointerdown", (event) => event.preventDefault()); // keeps the focus in the field
     list.addEventListener("click", (event) => {

@@ -18,7 +18,10 @@ const attachListbox = (input, list, { first = -1 } = {}) => {
   const move = (step) => {
     const { length } = options();
     if (list.hidden && length) show(true);
-    if (length) mark(active < 0 && step < 0 ? length - 1 : active + step === length ? -1 : active + step);
+    if (!length) return;
+    // Past both ends comes the typed text (-1), unless one option is always chosen.
+    const next = active + step;
+    mark(next < first ? length - 1 : next === length ? first : next);
   };
   const update = () => show(options().length > 0 && document.activeElement === input);
   input.addEventListener("keydown", (event) => {

@@ -1,21 +1,23 @@
-// The search box in the header.
+// The search boxes in the header and on the front page.
 (() => {
-  const input = document.getElementById("seek");
-  if (!input) return;
-  const list = document.getElementById("seek-list");
-  const { show, update } = attachListbox(input, list);
-  list.addEventListener("htmx:afterSwap", update);
-  // Ignore failed suggestions, because the form still searches.
-  const stay = (event) => event.target === input && event.stopPropagation();
-  document.addEventListener("htmx:responseError", stay, true);
-  document.addEventListener("htmx:sendError", stay, true);
-  input.form.addEventListener("focusout", ({ relatedTarget }) => input.form.contains(relatedTarget) || show(false));
+  for (const input of document.querySelectorAll(".seek-input")) {
+    const list = document.getElementById(`${input.id}-list`);
+    const { show, update } = attachListbox(input, list);
+    list.addEventListener("htmx:afterSwap", update);
+    // Ignore failed suggestions, because the form still searches.
+    const stay = (event) => event.target === input && event.stopPropagation();
+    document.addEventListener("htmx:responseError", stay, true);
+    document.addEventListener("htmx:sendError", stay, true);
+    input.form.addEventListener("focusout", ({ relatedTarget }) => input.form.contains(relatedTarget) || show(false));
+  }
+  const header = document.getElementById("seek");
+  if (!header) return;
   document.addEventListener("keydown", (event) => {
     const isTyping = event.target.closest("input, textarea, select, [contenteditable]");
     const isSlash = event.key === "/" && !isTyping && !event.ctrlKey && !event.metaKey && !event.altKey;
     if (!isSlash && !((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k")) return;
     event.preventDefault();
-    input.focus();
-    input.select();
+    header.focus();
+    header.select();
   });
 })();

@@ -27,7 +27,7 @@ def wants_json(request: HttpRequest) -> bool:
     A parameter of the media type, such as a charset, is ignored if it alone prevents a match.
     """
     accept = request.META.get("HTTP_ACCEPT", "*/*")
-    # Long headers would fill the cache with texts of strangers.
+    # Long headers would fill the cache with texts of any visitor.
     if len(accept) > MAX_ACCEPT_LENGTH:
         return _prefers_json(request)
     return _prefers_json_by_header(accept)

@@ -50,6 +50,7 @@ CATALOG_TAG_ALIASES = {
 
 TAG_MAX_LENGTH = 50  # characters
 TAGS_OF_READER = 20  # by one reader for one book
+WISH_RATES = ((5, 3600), (20, 86_400))  # wishes for books of one reader: (limit, period in seconds)
 TAG_RATES = ((30, 60), (300, 86_400))  # votes for tags of one reader: (limit, period in seconds)
 IMPORT_RATES = ((10, 3600), (30, 86_400))  # imports of libraries by one reader: (limit, period in seconds)
 UPLOAD_RATES = ((60, 3600), (200, 86_400))  # files of libraries, also refused ones

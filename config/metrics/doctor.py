@@ -19,7 +19,7 @@ def check_site() -> Iterator[CheckMessage]:
             yield message
     cache, broker = ask_cache(), ask_broker()
     if _is_away(cache):
-        hint = "Start the server, or correct CACHE_URL. Every page is rendered anew meanwhile."
+        hint = "Start the server, or correct CACHE_URL. Every page is rendered again meanwhile."
         yield Warning("The cache does not answer.", hint=hint, id="site.W013")
     if _is_away(broker):
         hint = "Start the server, free its disk, or correct CELERY_BROKER_URL. Tasks and emails wait meanwhile."

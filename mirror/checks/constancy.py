@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime, time
+from functools import lru_cache
 from typing import Any, Final
 
 from django.core.checks import CheckMessage, Error
@@ -38,7 +39,8 @@ def _check_managers(mirror: Mirror, watch: Watch) -> Iterator[CheckMessage]:
 
 
 def _check_conditions(mirror: Mirror) -> Iterator[CheckMessage]:
-    found = _find_calls(type(mirror))
+    declaration: Any = type(mirror)
+    found = [*_find_calls(declaration)]
     found += _find_moments(mirror.where)
     for field in mirror.fields:
         found += _find_moments(getattr(field, "where", None))
@@ -68,21 +70,22 @@ def _find_selected(manager: "models.Manager[Any]", name: str) -> list[str]:
     return []
 
 
-def _find_calls(declaration: type[Mirror]) -> list[str]:
+@lru_cache  # parsing the source takes longer than all other checks of a declaration
+def _find_calls(declaration: type[Mirror]) -> tuple[str, ...]:
     """Return the calls of inconstant functions in the conditions that the class writes."""
     try:
         source = textwrap.dedent(inspect.getsource(declaration))
         [written] = ast.parse(source).body
     except (OSError, TypeError, SyntaxError, ValueError):
         # The class was made without a source, as in a shell.
-        return []
+        return ()
     assert isinstance(written, ast.ClassDef)
     calls: list[str] = []
     for statement in written.body:
         # Conditions are assigned, so they are evaluated once, at the import. Methods run later.
         if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
             calls += [ast.unparse(node) for node in ast.walk(statement.value) if _is_inconstant(node)]
-    return calls
+    return tuple(calls)
 
 
 def _is_inconstant(node: ast.AST) -> bool:

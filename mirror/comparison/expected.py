@@ -3,7 +3,8 @@
 A key's checksum combines the number of its members and the sum of their 64-bit hashes. The content of Redis is
 summed up the same way while it is read. So the memory for a comparison grows with the number of keys, not of
 members. Only keys with different checksums are compared closely. SMISMEMBER for each expected member would take
-twice the time and find no strays. Python salts the hashes of each process anew, so no two sets have equal sums always.
+twice the time and find no strays. Python salts the hashes of
+each process with a new value, so no two sets have equal sums always.
 """
 
 from collections import defaultdict

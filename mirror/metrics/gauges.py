@@ -25,7 +25,7 @@ TEXTS = {
     "mirror_pending": "Changes that are not applied yet.",
     "mirror_lag_seconds": "Age of the oldest pending change.",
     "mirror_fanout_lag_seconds": "Age of the oldest pushed row that has not reached all windows.",
-    "mirror_quarantined": "Changes that were set aside after repeated errors.",
+    "mirror_quarantined": "Changes that are excluded from drains after repeated errors.",
     "mirror_differences": "Differences that the last verification found.",
     "mirror_visits_waiting": "Visits that SQL does not have yet.",
     "mirror_visits_lag_seconds": "Age of the oldest of these visits.",

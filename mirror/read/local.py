@@ -109,7 +109,7 @@ class LocalCopy(Generic[S]):
             logger.info("The copy of %s is renewed: %s", self.name, reason)
         except Exception:
             # A page must not fail because of a copy.
-            logger.exception("The copy of %s is of no use and is made anew", self.name)
+            logger.exception("The copy of %s is of no use and is made again", self.name)
             self._forget_held(held)
         self._start_worker()
         return None

@@ -208,13 +208,14 @@ def fetch(
 ) -> Prefetched | None:
     """Fetch all reads in one round trip. Return None if SQL has to answer the required one (as for ``read``).
 
-    A guess with a cold mirror is left out. beside: adds further commands to the pipeline.
+    A guess with a cold mirror is left out. beside: adds further commands to the pipeline. Reads of ``send_along`` that
+    wait in an enclosing block are sent as well, and their replies are kept there.
     """
     if sql_only.wanted(needed.mirrors):
         count_fallback(needed.mirrors, "own_write")
         return None
-    foreseen = present()
-    riders = foreseen.take_riders() if foreseen else []
+    enclosing = present()
+    riders = enclosing.take_riders() if enclosing else []
     groups = (needed, *guesses, *riders)
     # Counted before the read: its replies may lack what is written from here on.
     writes = sql_only.count_writes()
@@ -230,10 +231,10 @@ def fetch(
     if readings[0] is None:
         count_fallback(needed.mirrors, "cold" if found[0] is None else "doubt")
         return None
-    own = len(groups) - len(riders)
-    ahead = Prefetched(readings[:own], others, writes=writes)
+    first_rider = len(groups) - len(riders)
+    ahead = Prefetched(readings[:first_rider], others, writes=writes)
     for number, (group, reading) in enumerate(zip(groups, readings, strict=True)):
-        target = ahead if number < own else foreseen
+        target = ahead if number < first_rider else enclosing
         if reading is not None and target is not None:
             target.learn(group, reading)
         recorder.read_from(group.mirrors, reading and reading.generations)

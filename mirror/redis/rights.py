@@ -14,8 +14,8 @@ from mirror.redis.types import RedisClient
 
 EVERY_KEY: Final = {"*", "~*", b"*", b"~*"}  # redis-py may decode them or not
 LOADING: Final = (
-    'Write "user default off ~* &* +@all" into the ACL of the server: strangers are refused as before, and a restart'
-    " keeps all data."
+    'Write "user default off ~* &* +@all" into the ACL of the server: others are refused as before, and a restart keeps'
+    " all data."
 )
 
 

@@ -195,7 +195,7 @@ class _Run:
         name = self.mirror.name
         with Session(self.redis) as session:
             session.execute([("SET", naming.building(name), self.token), ("DEL", naming.marker(name))])
-        # Redis before SQL: after a crash between them SQL has no token of this start, and the next run begins anew.
+        # Redis before SQL: after a crash between them SQL has no token of this start, and the next run begins again.
         self.state.rebuild_token = self.token
         self.state.rebuild_cursor = None
         self.state.rebuild_rows = 0

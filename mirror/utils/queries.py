@@ -89,8 +89,8 @@ class _Compiled(NamedTuple):
 class KeyedQuery:
     """A query of the ORM whose condition compares ``field`` with given keys, and which is compiled once.
 
-    Django compiles each query anew. build: returns the query, given the right-hand side of ``__in``. Everything else in
-    it is constant.
+    Django compiles each query again. build: returns the query, given the right-hand side of ``__in``. Everything else
+    in it is constant.
     """
 
     def __init__(self, field: "models.Field[Any, Any]", build: Callable[[Keys], "models.QuerySet[Any, Any]"]) -> None:

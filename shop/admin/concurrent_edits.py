@@ -26,8 +26,10 @@ class ConcurrentEditForm(forms.ModelForm):
 
     def clean(self) -> dict[str, Any]:
         super().clean()
-        for name in [name for name, field in self.fields.items() if field.show_hidden_initial]:
+        compared = [name for name, field in self.fields.items() if field.show_hidden_initial]
+        for name in compared:
             if name not in self.changed_data:
+                # The value of the row, which another editor may have changed since the page was shown.
                 self.cleaned_data[name] = self.initial[name]
                 self.errors.pop(name, None)
             elif name not in self.counted and self._was_changed_elsewhere(name):

@@ -43,9 +43,10 @@ def expire_views(days: int | None = None, seconds: float | None = None, told: Co
     slice, which is one transaction. Safe to run twice at once and to kill. Raises TooYoung.
     """
     deadline, total = Deadline(seconds), 0
-    strangers = clock.now() - timedelta(seconds=settings.SESSION_COOKIE_AGE)
-    for over in (Q(seen_at__lt=get_kept_since(days)), Q(user=None, seen_at__lt=strangers)):
-        while not deadline.passed() and (count := _delete_slice(over)):
+    # Views without a user are of no use after the end of the visitor's session.
+    oldest_session = clock.now() - timedelta(seconds=settings.SESSION_COOKIE_AGE)
+    for expired in (Q(seen_at__lt=get_kept_since(days)), Q(user=None, seen_at__lt=oldest_session)):
+        while not deadline.passed() and (count := _delete_slice(expired)):
             total += count
             told(count)
     return total

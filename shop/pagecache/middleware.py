@@ -23,7 +23,7 @@ LOOKUPS: Final = Counter("diptych_page_cache_lookups", "Pages that were looked u
 MISSES: Final = Counter("diptych_page_cache_misses", "Pages that were not there, and were rendered.")
 CACHE_CONTROL: Final = "private, no-cache"  # a page has the visitor's token, and changes at any moment
 RECHECK_SECONDS: Final = 0.5  # for which a page is served that Redis has called current
-PREVIOUS_SECONDS: Final = 1.0  # the same while a process renders it anew
+PREVIOUS_SECONDS: Final = 1.0  # the same while a process renders it again
 REFUSED_SECONDS: Final = 1.0  # how long a page that must not be stored is not tried again
 
 

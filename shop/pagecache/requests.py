@@ -86,7 +86,7 @@ def _is_canonical_host(host: str, port: str) -> bool:
 def _get_language(http: HttpRequest) -> str:
     chosen = http.COOKIES.get(settings.LANGUAGE_COOKIE_NAME, "")
     accepted = http.META.get("HTTP_ACCEPT_LANGUAGE", "")
-    # Long headers would fill the cache below with texts of strangers.
+    # Long headers would fill the cache below with texts of any visitor.
     if len(chosen) + len(accepted) > MAX_HEADER_LENGTH:
         return get_language_from_request(http)
     return _get_language_by_headers(chosen, accepted)

@@ -13,7 +13,7 @@ from django.core.signing import Signer
 from common import clock
 from mirror.read import PastReads
 
-STALE_SECONDS: Final = 300.0  # how long a page that is too old is served while one process renders it anew
+STALE_SECONDS: Final = 300.0  # how long a page that is too old is served while one process renders it again
 STALE_SHARE: Final = 1.0  # the same for a page with a shorter life, as a part of that life
 
 
@@ -49,7 +49,7 @@ class StoredPage:
 
     @property
     def is_expired(self) -> bool:
-        """Whether the page is too old to be served even while it is rendered anew."""
+        """Whether the page is too old to be served even while it is rendered again."""
         return self._age >= (get_lifetime_seconds() if self.life is None else self.life * (1 + STALE_SHARE))
 
     @property

@@ -167,7 +167,7 @@ class LikeMirror(EdgeMirror):
         return (Member(keys.likers(post), reader), Member(keys.likes(reader), post))
 
 
-def select_shunned(viewer: int) -> QuerySet[Any, Any]:
+def select_blocked_and_muted(viewer: int) -> QuerySet[Any, Any]:
     """Return the ids of the users that a user has muted or blocked, or that have blocked the user."""
     blocks, mutes = Block.objects.using(database()), Mute.objects.using(database())
     # A union, because PostgreSQL would compare every row of the outer query with each part of an "or".
@@ -181,10 +181,10 @@ def select_shunned(viewer: int) -> QuerySet[Any, Any]:
     )
 
 
-def find_shunned(values: Mapping[str, str]) -> SqlMembers:
+def list_blocked_and_muted(values: Mapping[str, str]) -> SqlMembers:
     """Return the users between whom and a user is a mute or block."""
     return SqlMembers(
-        User._base_manager.using(database()).filter(pk__in=select_shunned(parse_id(values["owner"]) or 0))
+        User._base_manager.using(database()).filter(pk__in=select_blocked_and_muted(parse_id(values["owner"]) or 0))
     )
 
 
@@ -196,7 +196,7 @@ class ShunMirror(EdgeMirror):
     label = _("blocks and mutes")
     model = Block
     strict = True
-    indexes = (SetOf(keys.shuns("{{owner}}"), owner="{owner}:{member}", sql=find_shunned),)
+    indexes = (SetOf(keys.shuns("{{owner}}"), owner="{owner}:{member}", sql=list_blocked_and_muted),)
     watches = (
         Watch(Block, ("blocker_id", "blocked_id")),
         # A block is an edge in both directions, because neither sees the other.

@@ -10,6 +10,7 @@ class ModerationConfig(AppConfig):
     verbose_name = _("moderation")
 
     def ready(self) -> None:
-        from social.moderation import personal
+        from social.moderation import notification_kinds, personal
 
         personal.register_parts()
+        notification_kinds.register_kinds()

@@ -21,7 +21,7 @@ class StaffText(forms.CharField):
 
 
 class DecisionForm(forms.Form):
-    """A decision. ``action`` is the value of the button."""
+    """A decision."""
 
     action = forms.ChoiceField(choices=Action)
     basis = forms.ChoiceField(label=gettext_lazy("Based on"), choices=Basis, initial=Basis.TERMS)
@@ -68,17 +68,17 @@ class DecisionForm(forms.Form):
 
     @property
     def shown_fields(self) -> Sequence[forms.BoundField]:
-        """Return the fields without the buttons."""
+        """Return the fields without the choice of the decision."""
         return [field for field in self if field.name != "action"]
 
 
 class AppealDecisionForm(forms.Form):
-    """A decision about an appeal. ``outcome`` is the value of the button."""
+    """A decision about an appeal."""
 
     outcome = forms.ChoiceField(choices=Outcome)
     answer = StaffText(label=gettext_lazy("Answer"))
 
     @property
     def shown_fields(self) -> Sequence[forms.BoundField]:
-        """Return the fields without the buttons."""
+        """Return the fields without the choice of the result."""
         return [self["answer"]]

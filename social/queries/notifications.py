@@ -23,11 +23,12 @@ Pair = tuple[int, int]
 
 def is_heard(actor: str, reader: str) -> str:
     """Return the condition that a reader is notified of what another one does."""
+    # The names of the tables must not be those of a query around this condition.
     return f"""{actor} <> {reader}
-        AND EXISTS (SELECT 1 FROM accounts_user a WHERE a.id = {actor} AND a.is_active)
-        AND NOT EXISTS (SELECT 1 FROM social_mute m WHERE m.user_id = {reader} AND m.muted_id = {actor})
-        AND NOT EXISTS (SELECT 1 FROM social_block b WHERE b.blocker_id = {reader} AND b.blocked_id = {actor})
-        AND NOT EXISTS (SELECT 1 FROM social_block b WHERE b.blocker_id = {actor} AND b.blocked_id = {reader})"""
+        AND EXISTS (SELECT 1 FROM accounts_user account WHERE account.id = {actor} AND account.is_active)
+        AND NOT EXISTS (SELECT 1 FROM social_mute mute WHERE mute.user_id = {reader} AND mute.muted_id = {actor})
+        AND NOT EXISTS (SELECT 1 FROM social_block own WHERE own.blocker_id = {reader} AND own.blocked_id = {actor})
+        AND NOT EXISTS (SELECT 1 FROM social_block foe WHERE foe.blocker_id = {actor} AND foe.blocked_id = {reader})"""
 
 
 def is_seen(actor: str, reader: str) -> str:
@@ -36,8 +37,10 @@ def is_seen(actor: str, reader: str) -> str:
     A follow of a private account that comes or goes later changes no notification; pages check what they show.
     """
     return f"""{is_heard(actor, reader)}
-        AND (EXISTS (SELECT 1 FROM accounts_user a WHERE a.id = {actor} AND NOT a.is_private)
-             OR EXISTS (SELECT 1 FROM social_follow f WHERE f.follower_id = {reader} AND f.followee_id = {actor}))"""
+        AND (EXISTS (SELECT 1 FROM accounts_user open WHERE open.id = {actor} AND NOT open.is_private)
+             OR EXISTS (
+                SELECT 1 FROM social_follow approved
+                 WHERE approved.follower_id = {reader} AND approved.followee_id = {actor}))"""
 
 
 _MENTIONS: Final = f"""

@@ -13,22 +13,31 @@ from mirror.read import RawRecord
 from social.models import Mention, Post
 
 
+class Tally(NamedTuple):
+    """What a card shows of structures beside the record of its post, so that a like changes no record.
+
+    likes, replies: their numbers. is_liked: whether the viewer likes it. stars: of a review or rating, in halves, if
+    they are public.
+    """
+
+    likes: int = 0
+    replies: int = 0
+    is_liked: bool = False
+    stars: int | None = None
+
+
 class PostRecord(RawRecord):
     """The record of a post: id, user (id, name, avatar), is_private, time, edited, kind, text, note, book (id, title),
     reply_to, mentions.
 
-    likes, replies: their numbers. is_liked: whether the viewer likes it. stars: of a review or rating, in halves, if
-    they are public. They are structures of their own, which ``read_posts`` reads beside the record, so that a like
-    changes no record.
+    tally: set by ``read_posts``.
     """
 
-    __slots__ = ("is_liked", "likes", "replies", "stars")
+    __slots__ = ("tally",)
 
     def __init__(self, raw: bytes) -> None:
         super().__init__(raw)
-        self.likes = self.replies = 0
-        self.is_liked = False
-        self.stars: int | None = None
+        self.tally = Tally()
 
     @property
     def page_title(self) -> str:
@@ -45,10 +54,10 @@ class PostRecord(RawRecord):
         """Return the post as pages in JSON show it."""
         return {
             **self.fields,
-            "stars": count_stars(self.stars),
-            "likes": self.likes,
-            "is_liked": self.is_liked,
-            "replies": self.replies,
+            "stars": count_stars(self.tally.stars),
+            "likes": self.tally.likes,
+            "is_liked": self.tally.is_liked,
+            "replies": self.tally.replies,
         }
 
 

@@ -46,8 +46,8 @@ def find_hidden_in_lists(viewer: int, people: Collection[int]) -> set[int]:
 
     While SQL is away, muted users are hidden as well, because the set in Redis does not distinguish them.
     """
-    shunned = find_blocked_and_muted(viewer, people)
+    blocked_and_muted = find_blocked_and_muted(viewer, people)
     try:
-        return find_blocked(viewer, shunned) if shunned else shunned
+        return find_blocked(viewer, blocked_and_muted) if blocked_and_muted else blocked_and_muted
     except SQL_AWAY:
-        return shunned
+        return blocked_and_muted

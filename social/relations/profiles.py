@@ -16,7 +16,7 @@ from mirror.conf import setting
 from mirror.redis import RedisPipeline
 from mirror.utils import SQL_AWAY
 from social import keys
-from social.mirrors.edges import FollowMirror, ShunMirror, select_shunned
+from social.mirrors.edges import FollowMirror, ShunMirror, select_blocked_and_muted
 from social.mirrors.posts import PostMirror
 from social.models import Block, Follow, FollowRequest, Mute
 from social.relations.approval import find_approved
@@ -90,7 +90,7 @@ class _Relation(NamedTuple):
     viewer_follows: int = 0  # number of readers that the viewer follows
     is_following: bool = False
     follows_me: bool = False
-    is_shunned: bool = False  # a mute or block exists between the two
+    is_blocked_or_muted: bool = False  # a mute or block exists between the two
     shuns: int = 0  # number of mutes and blocks of the viewer, and of readers that have blocked the viewer
 
 
@@ -118,7 +118,7 @@ def get_profile(user_id: int, viewer: int | None = None) -> Profile | None:
     if user.value is None or user.value["is_active"] != "1":
         return None
     found = relation.value
-    state = read_block_state(viewer or 0, user_id) if found.is_shunned else NO_BLOCK_OR_MUTE
+    state = read_block_state(viewer or 0, user_id) if found.is_blocked_or_muted else NO_BLOCK_OR_MUTE
     # SQL has the last word: a set in Redis does not tell a block from a mute.
     if state.is_blocking:
         return None
@@ -149,9 +149,11 @@ def _read_relation(viewer: int | None, user_id: int) -> _Relation:
         viewer_follows = reads(FollowMirror.count, keys.following(viewer))
         followed = reads(FollowMirror.filter_members, keys.following(viewer), [user_id])
         follower = reads(FollowMirror.filter_members, keys.followers(viewer), [user_id])
-        shunned = reads(ShunMirror.filter_members, keys.shuns(viewer), [user_id])
+        block_or_mute = reads(ShunMirror.filter_members, keys.shuns(viewer), [user_id])
         shuns = reads(ShunMirror.count, keys.shuns(viewer))
-    return _Relation(viewer_follows.value, bool(followed.value), bool(follower.value), bool(shunned.value), shuns.value)
+    return _Relation(
+        viewer_follows.value, bool(followed.value), bool(follower.value), bool(block_or_mute.value), shuns.value
+    )
 
 
 def _is_requested(viewer: int | None, user_id: int) -> bool:
@@ -170,7 +172,7 @@ def _leave_out_hidden(profile: Profile) -> Profile:
     """
     if not profile.viewer or profile.is_me:
         return profile
-    hidden, follows = select_shunned(profile.viewer), Follow.objects.using(setting("DATABASE"))
+    hidden, follows = select_blocked_and_muted(profile.viewer), Follow.objects.using(setting("DATABASE"))
     try:
         followers = follows.filter(followee_id=profile.id, follower__in=hidden, follower__is_active=True).count()
         following = follows.filter(follower_id=profile.id, followee__in=hidden, followee__is_active=True).count()
@@ -208,12 +210,12 @@ def parse_people(ids: Sequence[int], replies: Sequence[Any]) -> list[Person]:
     """Return the same readers as ``find_people`` from the replies to ``queue_people``."""
     if not ids:
         return []
-    *records, shunned = replies
-    found = zip(ids, records, shunned, strict=True)
+    *records, blocked_and_muted = replies
+    found = zip(ids, records, blocked_and_muted, strict=True)
     return [
         Person(pk, name.decode(), (avatar or b"").decode())
-        for pk, (name, is_active, avatar), is_shunned in found
-        if is_active == b"1" and not is_shunned
+        for pk, (name, is_active, avatar), is_blocked_or_muted in found
+        if is_active == b"1" and not is_blocked_or_muted
     ]
 
 
@@ -224,9 +226,9 @@ def find_people(viewer: int, ids: Sequence[int]) -> list[Person]:
     """
     with mirror.together() as reads:
         records = reads(users.UserMirror.get_many, ids)
-        shunned = reads(find_blocked_and_muted, viewer, ids)
+        blocked_and_muted = reads(find_blocked_and_muted, viewer, ids)
     return [
         Person(pk, user["name"], user["avatar"])
         for pk, user in records.value.items()
-        if user["is_active"] == "1" and pk not in shunned.value
+        if user["is_active"] == "1" and pk not in blocked_and_muted.value
     ]

@@ -23,12 +23,15 @@ from social.content.html import EXTERNAL_LINK, to_html
 MAX_BYTES: Final = 16_000_000  # of remembered reviews; the longest take about 60 kB
 MAX_NESTING: Final = 24  # of blocks within one another: a quote is one, an item of a list two
 BARS: Final = "||"
+BULLET: Final = "•"  # before an item of a list that became part of a paragraph
 # Names in the environment of a rendering: the host of the present link, and the mentioned readers.
 HOST: Final = "host"
 MENTIONS: Final = "mentions"
 # The bars touch the words, unlike those of a writer who separates words with them.
 _long_spoiler: Final = re.compile(r"\|\|(?=\S)(?:(?!\|\|).)+?(?<=\S)\|\|", re.DOTALL)
-_blank_line: Final = re.compile(r"\n\s*\n")
+_marks: Final = r"(?:[ \t]*(?:>|(?:[-+*]|\d{1,9}[.)])(?=[ \t]))[ \t]*)"  # of quotes and of items of a list
+# The end of a paragraph, an item or a quote, with the marks of those that follow.
+_end_of_block: Final = re.compile(rf"(?:\n\s*\n{_marks}*|\n{_marks}+)+")
 RULES: Final = ("blockquote", "list", "emphasis", "link", "newline", "escape")
 
 
@@ -40,9 +43,14 @@ def render_markdown(text: str, mentions: tuple[str, ...] = ()) -> SafeString:
 
 def strip_markdown(text: str, *, with_spoilers: bool = False) -> str:
     """Return the words of a review without marks, in one paragraph. Without spoilers, "…" stands for each."""
-    blocks = _parser.parse(_close_spoilers(text))
-    words = " ".join(_join_words(block.children or (), with_spoilers) for block in blocks if block.type == "inline")
-    return " ".join(words.split())
+    parts: list[str] = []
+    begins_item = False
+    for block in _parser.parse(_close_spoilers(text)):
+        words = _join_words(block.children or (), with_spoilers) if block.type == "inline" else ""
+        if words.strip():
+            parts.append(f"{BULLET} {words}" if begins_item else words)
+        begins_item = block.type == "list_item_open" or (begins_item and not words)
+    return " ".join(" ".join(parts).split())
 
 
 def is_too_nested(text: str) -> bool:
@@ -51,8 +59,8 @@ def is_too_nested(text: str) -> bool:
 
 
 def _close_spoilers(text: str) -> str:
-    """Divide spoilers of several paragraphs into one for each, because marks in a line end with the paragraph."""
-    return _long_spoiler.sub(lambda found: _blank_line.sub(rf"{BARS}\g<0>{BARS}", found[0]), text)
+    """Divide spoilers of several paragraphs or items into one for each, because marks in a line end with the block."""
+    return _long_spoiler.sub(lambda found: _end_of_block.sub(rf"{BARS}\g<0>{BARS}", found[0]), text)
 
 
 def _join_words(tokens: Sequence[Token], with_spoilers: bool) -> str:

@@ -145,8 +145,8 @@ def _read_visible(ids: Sequence[int], viewer: int | None) -> list[PostRecord]:
     posts = read_posts(ids, viewer)
     if viewer is None or not posts:
         return posts
-    shunned = blocks.find_blocked_and_muted(viewer, {post["user"]["id"] for post in posts})
-    return [post for post in posts if post["user"]["id"] not in shunned]
+    blocked_and_muted = blocks.find_blocked_and_muted(viewer, {post["user"]["id"] for post in posts})
+    return [post for post in posts if post["user"]["id"] not in blocked_and_muted]
 
 
 def _read_followed_first(book_id: int, viewer: int, after: int | None, size: int) -> ReviewPage:

@@ -65,7 +65,7 @@ def post_card(context: Context, post: PostRecord, viewer: Any = None, review: Ra
 
 def bare_post(post: PostRecord) -> SafeString:
     """Return the card of one post without buttons."""
-    return get_card(post.raw, post.stars).html
+    return get_card(post.raw, post.tally.stars).html
 
 
 @pass_context
@@ -129,13 +129,15 @@ def get_card(raw: bytes, stars: int | None = None, review: bytes = b"") -> Card:
 
 
 def _add_foot(context: Context, post: PostRecord, me: int | None, review: RawRecord | None = None) -> SafeString:
-    card = get_card(post.raw, post.stars, review.raw if review else b"")
-    button = _render_like(card.id, post["user"]["name"], post.likes, post.is_liked, me is not None)
+    tally = post.tally
+    card = get_card(post.raw, tally.stars, review.raw if review else b"")
+    replies = _render_replies(card.id, tally.replies)
+    button = _render_like(card.id, post["user"]["name"], tally.likes, tally.is_liked, me is not None)
     if me is not None:
         next_address = context.get("next_address") or context["request"].get_full_path()
         button = button.replace(FIELD_PLACE, str(context["csrf_input"])).replace(NEXT_PLACE, escape(next_address))
     links = card.own if card.author == me else _render_report_link(card.id, post["user"]["name"])
-    return mark_safe(f'{card.html}<div class="post-foot">{_render_replies(card.id, post.replies)}{button}{links}</div>')
+    return mark_safe(f'{card.html}<div class="post-foot">{replies}{button}{links}</div>')
 
 
 @remember_rendered(MAX_BYTES)

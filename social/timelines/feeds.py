@@ -32,13 +32,13 @@ class AuthorFeed(Feed):
     def read_chunk(self, below: int, limit: int) -> Chunk:
         with mirror.together() as reads:
             posts = reads(PostMirror.page, keys.posts_of(self.author), limit, high=below - 1, descending=True)
-            is_shunned = reads(self._is_shunned)
+            is_blocked_or_muted = reads(self._is_blocked_or_muted)
         # The set does not distinguish mutes from blocks, and SQL counts as a block while it is away.
-        if is_shunned.value and self._has_block():
+        if is_blocked_or_muted.value and self._has_block():
             return Chunk([], 0)
         return Chunk.of([post.pk for post in posts.value], limit)
 
-    def _is_shunned(self) -> bool:
+    def _is_blocked_or_muted(self) -> bool:
         """Return whether a mute or a block exists; only SQL knows which."""
         if self.viewer is None:
             return False

@@ -80,7 +80,7 @@ class HomeFeed(Feed):
             if found is None:
                 window.warm_soon(_get_timeline_mirror(), str(self.viewer))
                 return None
-            shunned, pulls, *posts = replies[window.ASKS :]
+            blocked_and_muted, pulls, *posts = replies[window.ASKS :]
             # A set in Redis has no order, and a cached tuple must equal the next one.
             authors = tuple(sorted(map(int, pulls)))
             _remember_pulled_authors(self.viewer, authors)
@@ -89,7 +89,11 @@ class HomeFeed(Feed):
             # Otherwise the posts of other authors were read, and the whole read is repeated, so that window and posts
             # are of the same moment.
             if authors == expected:
-                self._blocked_and_muted = frozenset(map(int, shunned)) if len(shunned) <= MAX_BLOCKS_AND_MUTES else None
+                # Of a reader with more of them than this, the authors of the posts are asked for instead.
+                if len(blocked_and_muted) <= MAX_BLOCKS_AND_MUTES:
+                    self._blocked_and_muted = frozenset(map(int, blocked_and_muted))
+                else:
+                    self._blocked_and_muted = None
                 self._pulled = frozenset(authors)
                 self._needs_renewal = 0 <= found.life < RENEW_BELOW_SECONDS
                 own = self._make_own_chunk(found, limit)
@@ -155,8 +159,8 @@ class HomeFeed(Feed):
             return posts
         with mirror.together() as reads:
             followed = reads(FollowMirror.filter_members, keys.following(self.viewer), others)
-            shunned = reads(find_blocked_and_muted, self.viewer, others)
-        refused = others - (followed.value - shunned.value)
+            blocked_and_muted = reads(find_blocked_and_muted, self.viewer, others)
+        refused = others - (followed.value - blocked_and_muted.value)
         return [post for post in posts if pulled.get(post["id"]) not in refused]
 
 
@@ -164,10 +168,12 @@ def _parse_pulled_chunks(replies: Sequence[Any], limit: int) -> list[Chunk]:
     """Return the pulled posts as one chunk per author, without blocked and muted authors."""
     if not replies:
         return []
-    *posts, shunned = replies
-    return [
-        Chunk.of(list(map(int, ids)), limit) for ids, is_shunned in zip(posts, shunned, strict=True) if not is_shunned
-    ]
+    *posts, blocked_and_muted = replies
+    chunks: list[Chunk] = []
+    for ids, is_blocked_or_muted in zip(posts, blocked_and_muted, strict=True):
+        if not is_blocked_or_muted:
+            chunks.append(Chunk.of(list(map(int, ids)), limit))
+    return chunks
 
 
 def _merge_chunks(chunks: Sequence[Chunk]) -> Chunk:

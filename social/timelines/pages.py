@@ -70,8 +70,8 @@ class Feed:
         """Return the posts without those of muted, blocked and blocking authors."""
         if self.viewer is None or not posts:
             return posts
-        shunned = blocks.find_blocked_and_muted(self.viewer, {post["user"]["id"] for post in posts})
-        return [post for post in posts if post["user"]["id"] not in shunned]
+        blocked_and_muted = blocks.find_blocked_and_muted(self.viewer, {post["user"]["id"] for post in posts})
+        return [post for post in posts if post["user"]["id"] not in blocked_and_muted]
 
     def read_page(self, after: int | None, size: int | None = None) -> PostPage:
         """Return ``size`` posts (default: PAGE_SIZE) below the id ``after``; None means the first page."""
@@ -109,5 +109,5 @@ def read_posts(ids: Sequence[int], viewer: int | None) -> list[PostRecord]:
         records = reads(read_records, ids, viewer)
         tallies = reads(read_tallies, ids, viewer)
     for post in records.value:
-        post.likes, post.replies, post.is_liked, post.stars = tallies.value[post["id"]]
-    return [post for post in records.value if post["kind"] != Post.Kind.RATING or post.stars]
+        post.tally = tallies.value[post["id"]]
+    return [post for post in records.value if post["kind"] != Post.Kind.RATING or post.tally.stars]

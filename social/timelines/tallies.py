@@ -1,7 +1,7 @@
 """The numbers of likes and replies of posts, and their stars, from Redis or, with the same answer, from SQL."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.db.models import Count, QuerySet
 
@@ -11,16 +11,8 @@ from mirror.redis import RedisPipeline
 from social import keys
 from social.mirrors.edges import LikeMirror
 from social.models import Like, Post
+from social.queries.records import Tally
 from social.reviews.records import find_stars
-
-
-class Tally(NamedTuple):
-    """The numbers of likes and direct replies of a post, whether the viewer likes it, and its stars in halves."""
-
-    likes: int
-    replies: int
-    is_liked: bool
-    stars: int | None
 
 
 def read_tallies(ids: Sequence[int], viewer: int | None) -> dict[int, Tally]:
@@ -35,10 +27,15 @@ def read_tallies(ids: Sequence[int], viewer: int | None) -> dict[int, Tally]:
         replies = reads(_count_replies, ids)
         liked = reads(_find_liked, ids, viewer)
         stars = reads(_find_stars, ids)
-    return {
-        pk: Tally(likes.value.get(pk, 0), replies.value.get(pk, 0), pk in liked.value, stars.value.get(pk))
-        for pk in ids
-    }
+    tallies: dict[int, Tally] = {}
+    for pk in ids:
+        tallies[pk] = Tally(
+            likes=likes.value.get(pk, 0),
+            replies=replies.value.get(pk, 0),
+            is_liked=pk in liked.value,
+            stars=stars.value.get(pk),
+        )
+    return tallies
 
 
 def _count_likes(ids: Sequence[int]) -> dict[int, int]:

@@ -33,7 +33,7 @@ class Branch(NamedTuple):
     @property
     def more(self) -> int:
         """Return the number of further replies to it."""
-        return max(0, self.post.replies - NESTED_REPLIES)
+        return max(0, self.post.tally.replies - NESTED_REPLIES)
 
     @property
     def json(self) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def read_thread(post_id: int, viewer: int | None, cursor: Cursor) -> Thread:
         review = reads(ReviewMirror.get, post_id)
     (ids, above), (places, replies, nested) = parents.value, found.value
     seconds = [post for some in nested.values() for post in some]
-    shown = _exclude_shunned(viewer, [*main.value, *above, *replies, *seconds])
+    shown = _exclude_blocked_and_muted(viewer, [*main.value, *above, *replies, *seconds])
     known = {post["id"]: post for post in above if post["id"] in shown}
     branches = [
         Branch(post, [one for one in nested.get(post["id"], []) if one["id"] in shown])
@@ -139,11 +139,13 @@ def _find_children(ids: Sequence[int]) -> dict[int, list[int]]:
     return mirror.answer(question) if ids else {}
 
 
-def _exclude_shunned(viewer: int | None, posts: Iterable[PostRecord]) -> set[int]:
+def _exclude_blocked_and_muted(viewer: int | None, posts: Iterable[PostRecord]) -> set[int]:
     """Return the ids of these posts without those of muted, blocked and blocking authors."""
     authors = {post["id"]: post["user"]["id"] for post in posts}
-    shunned = find_blocked_and_muted(viewer, set(authors.values())) if viewer is not None and authors else set()
-    return {pk for pk, author in authors.items() if author not in shunned}
+    if viewer is None or not authors:
+        return set(authors)
+    blocked_and_muted = find_blocked_and_muted(viewer, set(authors.values()))
+    return {pk for pk, author in authors.items() if author not in blocked_and_muted}
 
 
 def _find_cursors(places: Sequence[int], cursor: Cursor) -> tuple[int | None, int | None]:

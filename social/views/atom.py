@@ -13,6 +13,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.template.defaultfilters import truncatechars
 from django.urls import reverse
 from django.utils.feedgenerator import Atom1Feed
+from django.utils.html import escape
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
@@ -26,9 +27,12 @@ from common.paths import make_absolute, make_path
 from common.public_pages import public_page
 from common.web import get_viewer_id
 from social.content.html import to_html
+from social.models import Post
 from social.queries.records import PostRecord
 from social.relations.profiles import Profile, get_profile_by_name
+from social.reviews.selectors import Order, get_reviews
 from social.selectors import get_posts_about, get_posts_about_books_by, get_posts_by
+from social.timelines.pages import PAGE_SIZE
 from social.views.people import redirect_to_spelling
 
 CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f]")  # characters that XML cannot contain
@@ -90,6 +94,8 @@ class _PostFeed(_ChannelFeed):
     """A feed of posts. A text with a content note is left out, like on a page where nobody has opened it."""
 
     def item_title(self, item: PostRecord) -> str:
+        if item["book"] and item["kind"] in (Post.Kind.REVIEW, Post.Kind.RATING):
+            return item.page_title
         if item["book"]:
             return _("%(name)s about “%(title)s”") % {"name": item["user"]["name"], "title": item["book"]["title"]}
         return truncatechars(" ".join((item["note"] or item["text"]).split()), MAX_TITLE)
@@ -97,7 +103,10 @@ class _PostFeed(_ChannelFeed):
     def item_description(self, item: PostRecord) -> str:
         if item["note"]:
             return _("Content note: %(note)s") % {"note": item["note"]}
-        return to_html(item["text"], item["mentions"])
+        lines = [to_html(item["text"], item["mentions"])]
+        if item.tally.stars is not None:
+            lines.insert(0, escape(_write_rating(item.tally.stars)))
+        return "<br>".join(filter(None, lines))
 
     def item_link(self, item: PostRecord) -> str:
         return make_absolute(make_path("social:post", item["id"]))
@@ -125,7 +134,7 @@ class _ShelfFeed(_ChannelFeed):
         stars = item.fields["stars"]
         lines = [", ".join(item.book["authors"])]
         if stars is not None:
-            lines.append(_("Rating: %(stars)s out of 5") % {"stars": write_stars(stars)})
+            lines.append(_write_rating(stars))
         return "\n".join(filter(None, lines))
 
     def item_link(self, item: ShelvedBook) -> str:
@@ -176,11 +185,15 @@ def shelf_feed(request: HttpRequest, name: str, shelf: str) -> HttpResponse:
 @require_safe
 @public_page()
 def book_feed(request: HttpRequest, pk: int) -> HttpResponse:
-    """Return the feed of the posts about a book."""
-    book = get_book(pk)
+    """Return the feed of the newest posts about a book and reviews of it."""
+    book, viewer = get_book(pk), get_viewer_id(request)
     if book is None:
         raise Http404
-    posts = get_posts_about(pk, get_viewer_id(request)).posts
+    reviews = get_reviews(pk, viewer, Order.NEWEST).page.posts
+    # By their ids, which are in the order of time.
+    posts = sorted([*get_posts_about(pk, viewer).posts, *reviews], key=lambda post: post["id"], reverse=True)[
+        :PAGE_SIZE
+    ]
     title = _("Posts about “%(title)s”") % {"title": book["title"]}
     path, feed_path = make_path("social:book_posts", pk), make_path("social:book_feed", pk)
     return _PostFeed(Channel(title, path, feed_path, posts))(request)
@@ -197,6 +210,10 @@ def author_feed(request: HttpRequest, pk: int) -> HttpResponse:
     title = _("Posts about books by %(name)s") % {"name": author["name"]}
     path, feed_path = make_path("social:author_posts", pk), make_path("social:author_feed", pk)
     return _PostFeed(Channel(title, path, feed_path, posts))(request)
+
+
+def _write_rating(stars: int) -> str:
+    return _("Rating: %(stars)s out of 5") % {"stars": write_stars(stars)}
 
 
 def _clean(text: str) -> str:

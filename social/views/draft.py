@@ -30,8 +30,8 @@ class Draft:
     """A draft. ``text`` is the input, ``note`` and ``key`` are None if missing.
 
     book_search: words to find a book by; None in a form without the picker. shown_search: the words whose books the
-    form showed. is_search: whether the author pressed "Find". ``check`` sets ``book``
-    to the book's record, and ``parent`` to the record of the post that it replies to.
+    form showed. is_search: whether the author pressed "Find". ``find_parent`` sets ``parent``
+    to the record of the post that it replies to, and ``check`` sets ``book`` to the book's record.
     """
 
     text: str
@@ -90,22 +90,32 @@ class Draft:
                 draft.errors.append(ValidationError({name: _("This must be text.")}))
         return draft
 
-    def check(self, user_id: int) -> None:
-        """Run the cheap checks, and load the book and the parent. Raises ValidationError by field."""
+    @property
+    def is_reply(self) -> bool:
+        """Return whether it replies to a post, which may not exist any more."""
+        return self.parent_given not in (None, "")
+
+    def find_parent(self, user_id: int) -> None:
+        """Load the post that it replies to, if the author sees it."""
+        parent = _parse_id(self.parent_given) if self.is_reply else None
+        self.parent = None if parent is None else get_post(parent, user_id)
+
+    def check(self) -> None:
+        """Run the cheap checks, and load the book. Raises ValidationError by field."""
         for error in self.errors:
             raise error
         if self.book_given not in (None, ""):
             self.book = _find_book(self.book_given)
             if self.book is None:
                 raise missing_book_error()
-        if self.parent_given not in (None, ""):
-            parent = _parse_id(self.parent_given)
-            self.parent = None if parent is None else get_post(parent, user_id)
-            if self.parent is None:
-                raise missing_parent_error()
         check_input_length(self.text)
         if self.key:
             check_key(self.key)
+
+    def check_parent(self) -> None:
+        """Raise ValidationError if it replies to a post that the author does not see."""
+        if self.is_reply and self.parent is None:
+            raise missing_parent_error()
 
 
 def _join_words(text: str) -> str:

@@ -38,7 +38,7 @@ def edit(request: HttpRequest, pk: int) -> HttpResponse:
         return render(request, "social/edit.html", {"post": post, "text": post["text"], "note": post["note"]})
     draft, user_id = Draft.read(request), get_user_id(request)
     try:
-        draft.check(user_id)
+        draft.check()
         if seconds := count_at_rates("edit", user_id, settings.POST_RATES):
             return render_too_often(request, seconds, make_path("social:post", pk))
         edit_post(pk, draft.text, note=draft.note, by=user_id)

@@ -33,11 +33,10 @@ def like(request: HttpRequest, pk: int, *, is_liked: bool) -> HttpResponse:
     if post is None:
         raise Http404
     if wants_json(request):
-        return json_response(
-            {"post": {"id": pk, "likes": post.likes, "is_liked": post.is_liked}, "is_changed": is_changed}
-        )
+        state = {"id": pk, "likes": post.tally.likes, "is_liked": post.tally.is_liked}
+        return json_response({"post": state, "is_changed": is_changed})
     if is_partial(request):
-        shown = {"id": pk, "name": post["user"]["name"], "likes": post.likes, "is_liked": post.is_liked}
+        shown = {"id": pk, "name": post["user"]["name"], "likes": post.tally.likes, "is_liked": post.tally.is_liked}
         shown |= {"is_reader": True, "is_part": True, "next_address": next_address}
         return render(request, "social/_like.html", shown)
     # The anchor of the button, so that the page is not at its top again.

@@ -131,9 +131,8 @@ def muted_or_blocked(request: HttpRequest, kind: str) -> HttpResponse:
     find = people_lists.list_muted if kind == "muted" else people_lists.list_blocked
     page = find(get_user_id(request), parse_cursor(request.GET.get("after")))
     older = build_page_address(reverse(f"social:{kind}"), page.after)
-    return respond(
-        request, "social/shunned.html", {"people": page.people, "next": older, "kind": kind}, list_json(page, older)
-    )
+    shown = {"people": page.people, "next": older, "kind": kind}
+    return respond(request, "social/blocked_and_muted.html", shown, list_json(page, older))
 
 
 def respond(request: HttpRequest, template: str, context: dict[str, Any], content: dict[str, Any]) -> HttpResponse:

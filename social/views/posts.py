@@ -52,11 +52,14 @@ def posts(request: HttpRequest) -> HttpResponse:
     if not request.user.is_authenticated:
         return require_login(request, reverse(HOME))
     draft = Draft.read(request)
+    # Before the form is shown again, which must stay that of a reply.
+    draft.find_parent(request.user.pk)
     if draft.is_search or draft.lacks_choice:
         # Also without the button: the author has forgotten to choose, or pressed Enter in the search field.
         return _render_form_again(request, draft, "" if draft.is_search else _choose_book_text(), 200)
     try:
-        draft.check(request.user.pk)
+        draft.check()
+        draft.check_parent()
         made = draft.key and get_post_by_key(request.user.pk, draft.key)
         if made:
             done_before(request)
@@ -181,6 +184,8 @@ def _render_form_again(request: HttpRequest, draft: Draft, error: str, status: i
         "error": error,
         "book": draft.book,
         "parent": draft.parent,
+        # Also of a post that is gone: without it, the next attempt would publish the reply as a post of its own.
+        "parent_id": draft.parent_given if draft.is_reply else None,
         "next_address": get_next_address(request, reverse(HOME)),
     }
     if draft.book_search is not None:

@@ -117,8 +117,8 @@ def _find_public(viewer: int, ids: Sequence[int]) -> list[Person]:
     """Return the active readers among ``ids`` whose accounts are public, without blocks and mutes."""
     with mirror.together() as reads:
         records = reads(users.UserMirror.get_many, ids)
-        shunned = reads(find_blocked_and_muted, viewer, ids)
-    hidden: Collection[int] = shunned.value
+        blocked_and_muted = reads(find_blocked_and_muted, viewer, ids)
+    hidden: Collection[int] = blocked_and_muted.value
     return [
         Person(pk, user["name"])
         for pk, user in records.value.items()

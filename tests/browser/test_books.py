@@ -24,8 +24,8 @@ def count(page: Page) -> str:
 
 
 def test_tags_are_added_to_and_removed_from_a_query(page: Page) -> None:
-    page.goto("/")
-    page.get_by_role("searchbox").or_(page.get_by_label("Search by tags")).fill("fantasy & young-adult")
+    page.goto("/books/")
+    page.get_by_label("Search by tags").fill("fantasy & young-adult")
     page.get_by_role("main").get_by_role("button", name="Search").click()
     expect(page.locator("#results")).to_have_text("13 books")
     expect(page.locator(".card-title").first).to_have_text("Book 00")
@@ -38,6 +38,23 @@ def test_tags_are_added_to_and_removed_from_a_query(page: Page) -> None:
     expect(page.locator("#results")).to_have_text("13 books")
     expect(page.get_by_label("Search by tags")).to_have_value("fantasy & young-adult")
     expect(page).to_have_url(re.compile("sort=newest"))
+
+
+def test_the_front_page_searches_and_buttons_combine_tags(page: Page) -> None:
+    page.goto("/")
+    page.get_by_role("main").get_by_role("combobox").fill("book 07")
+    page.get_by_role("main").get_by_role("button", name="Search").click()
+    expect(page.get_by_role("main").locator(".card-title").first).to_have_text("Book 07")
+    page.get_by_role("link", name="Combine tags").click()
+    for tag, way, count in (("fantasy", "with", "25 books"), ("young-adult", "and", "13 books")):
+        page.get_by_label("Tag", exact=True).fill(tag)
+        page.get_by_role("button", name=way, exact=True).click()
+        expect(page.locator("#results")).to_have_text(count)
+    expect(page).to_have_url("/books/?q=fantasy+%26+young-adult")
+    page.get_by_role("link", name="Exclude “young-adult”").click()
+    expect(page.locator("#results")).to_have_text("12 books")
+    page.get_by_role("link", name="Include “young-adult”").click()
+    expect(page.locator("#results")).to_have_text("13 books")
 
 
 def test_back_button_restores_the_previous_list(page: Page) -> None:

@@ -8,6 +8,7 @@ from playwright.sync_api import Page, expect
 from catalog.models import Author, Book
 from shop.models import Product
 from tests.browser.conftest import Audit, settled
+from tests.browser.test_quick_actions import HeldRequests
 from tests.support.catalog.make import make_books
 from tests.support.warm_mirrors import rebuild
 
@@ -64,6 +65,22 @@ def test_filters_narrow_the_list_and_can_be_removed(page: Page) -> None:
     expect(page.locator("#results")).to_have_text("69 books")
     page.get_by_role("link", name="Least read").click()
     expect(page.locator(".card-title").first).to_have_text("Book 69")
+
+
+def test_filters_apply_at_once_and_none_is_lost(person: Page, shelf: list[Book]) -> None:
+    person.goto("/books/")
+    settled(person)
+    held = HeldRequests(person, r"/books/")
+    language = person.locator("#f-language")
+    language.select_option(label="French")
+    held.wait()
+    person.locator("#f-price_to").fill("6.50")
+    person.get_by_label("In stock").check()
+    held.let_go()
+    expect(person).to_have_url(re.compile(r"/books/\?language=fr&.*price_to=6.50&in_stock=1"))
+    expect(language).to_have_value("fr")
+    expect(person.get_by_label("In stock")).to_be_checked()
+    expect(person.locator("#results")).to_have_text("1 book")
 
 
 def test_invalid_filter_is_marked(page: Page) -> None:

@@ -8,7 +8,7 @@ from django.test import Client
 from accounts.models import User
 from catalog.models import Author, Book, Tag, TagVote
 from mirror.redis.recorder import record
-from tests.support.catalog.make import make_book
+from tests.support.catalog.make import NO_DETAILS, make_book
 from tests.support.shop.make import make_product
 from tests.support.warm_mirrors import rebuild
 
@@ -172,7 +172,7 @@ def shown(client: Client, query: str) -> set[str]:
 def tags_form(book: Book) -> dict[str, str]:
     """Return the form data of a book's tags without any change."""
     rows = list(book.tagging_set.order_by("pk"))
-    given = {"tagging_set-TOTAL_FORMS": str(len(rows)), "tagging_set-INITIAL_FORMS": str(len(rows))}
+    given = {"tagging_set-TOTAL_FORMS": str(len(rows)), "tagging_set-INITIAL_FORMS": str(len(rows))} | NO_DETAILS
     for n, row in enumerate(rows):
         values = {"id": row.pk, "book": book.pk, "tag": row.tag_id, "imported_count": row.imported_count}
         given |= {f"tagging_set-{n}-{name}": str(value) for name, value in values.items()}

@@ -10,7 +10,7 @@ from django.test import Client
 from accounts.models import User
 from catalog.models import Book
 from catalog.values.isbns import find_isbns, has_wrong_check_digit, normalise_isbn
-from tests.support.catalog.make import make_book, make_products
+from tests.support.catalog.make import NO_DETAILS, make_book, make_products
 
 pytestmark = [pytest.mark.django_db, pytest.mark.also_on("sqlite")]
 POTTER = "9780439655484"
@@ -72,7 +72,12 @@ def test_other_numbers_are_no_isbn() -> None:
 
 
 def _save(staff: Client, **fields: str) -> str:
-    form = {"title": "Potter", "popularity": "0", "tagging_set-TOTAL_FORMS": "0", "tagging_set-INITIAL_FORMS": "0"}
+    form = {
+        "title": "Potter",
+        "popularity": "0",
+        "tagging_set-TOTAL_FORMS": "0",
+        "tagging_set-INITIAL_FORMS": "0",
+    } | NO_DETAILS
     return staff.post("/admin/catalog/book/add/", form | fields, follow=True).content.decode()
 
 

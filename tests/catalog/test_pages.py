@@ -141,7 +141,16 @@ def test_negative_years_are_shown_as_bc() -> None:
 
 @pytest.mark.parametrize(
     ("code", "name"),
-    [("eng", "English"), ("en-US", "English"), ("en", "English"), ("fre", "French"), ("mul", "mul"), ("", "")],
+    [
+        ("eng", "English"),
+        ("en-US", "English"),
+        ("en", "English"),
+        ("fre", "French"),
+        ("mul", "Multiple languages"),
+        ("fil", "Filipino"),
+        ("xyz", "xyz"),
+        ("", ""),
+    ],
 )
 def test_languages_have_names(code: str, name: str) -> None:
     assert get_language_name(code) == name

@@ -129,14 +129,15 @@ def test_series_follow_bulk_writes(volumes: dict[str, Book]) -> None:
 def test_the_page_of_a_volume_links_to_its_neighbours(client: Client, volumes: dict[str, Book]) -> None:
     html = client.get(f"/books/{volumes['two'].pk}/").content.decode()
     assert '<h1 dir="auto">Two</h1>' in html
-    assert "Book 2 of <bdi>The Salt</bdi>" in html
+    author = volumes["two"].authors.get().pk
+    assert f'Book 2 of <a href="/books/series/{author}/salt/"><bdi>The Salt</bdi></a>' in html
     assert f'rel="prev" href="/books/{volumes["one"].pk}/"' in html
     assert f'rel="next" href="/books/{volumes["three"].pk}/"' in html
     said = client.get(f"/books/{volumes['one'].pk}/", headers={"Accept": "application/json"}).json()
     assert said["title"] == "One (Salt, #1; Sea, #3)"
     assert said["series"] == [{"name": "Salt", "number": "1"}, {"name": "Sea", "number": "3"}]
     box = client.get(f"/books/{volumes['box'].pk}/").content.decode()
-    assert "Books 1-2 of <bdi>Salt</bdi>" in box
+    assert f'Books 1-2 of <a href="/books/series/{author}/salt/"><bdi>Salt</bdi></a>' in box
 
 
 @pages

@@ -9,6 +9,7 @@ from pytest_django.fixtures import Settings
 from accounts.models import User
 from catalog.importer import clean
 from catalog.models import Book
+from tests.support.catalog.make import NO_DETAILS
 
 pytestmark = pytest.mark.django_db
 POSSIBLE = [-4000, -350, -1, 1, 1605, 1999, 2030, 2031]
@@ -23,7 +24,7 @@ def moment(settings: Settings) -> None:
 def _add(client: Client, year: int) -> str:
     client.force_login(User.objects.create_superuser("carol"))
     form = {"title": "Salt", "popularity": "0", "year": str(year)}
-    form |= {"tagging_set-TOTAL_FORMS": "0", "tagging_set-INITIAL_FORMS": "0"}
+    form |= {"tagging_set-TOTAL_FORMS": "0", "tagging_set-INITIAL_FORMS": "0"} | NO_DETAILS
     return client.post("/admin/catalog/book/add/", form, follow=True).content.decode()
 
 

@@ -117,6 +117,15 @@ def test_notifications_of_readers_who_must_not_be_heard_disappear(readers: list[
     assert selectors.count_unread(alice.pk) == 1
 
 
+def test_a_mute_or_block_of_others_changes_nothing(readers: list[User]) -> None:
+    alice, bob, carol, dave, erin = readers
+    people.mute(carol.pk, bob.pk)
+    people.block(dave.pk, bob.pk)
+    people.block(bob.pk, erin.pk)
+    _make_all(bob, alice)
+    assert len(read_sentences(alice)) == 4
+
+
 def test_notifications_return_after_a_mute(readers: list[User]) -> None:
     alice, bob, *_ = readers
     _make_all(bob, alice)

@@ -9,17 +9,19 @@ from pytest_django.fixtures import Settings
 from accounts.models import User
 from catalog.models import Book
 from catalog.search.models import Document
+from catalog.search.selectors import search
 from mirror.redis.clients import breaker
 from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
 from mirror.relay.sql_only import sql_only
 from social.models import Block
 from tests.support.catalog.make import make_book, make_products
-from tests.support.search.queries import search_both_ways, warm_search
+from tests.support.search.queries import search_both_ways, shown, warm_search
 from tests.support.servers import RedisServer
 from tests.support.timeouts import hung
 
 pytestmark = pytest.mark.django_db(transaction=True)
+JSON = {"Accept": "application/json"}
 STATEMENTS = 20  # statements of a search in SQL, for any number of results
 
 
@@ -42,14 +44,14 @@ def test_the_json_lists_results_best_first(client: Client) -> None:
     found = _ask("hob")
     assert [book["title"] for book in found["books"]] == ["The Hobbit", "Hob & <b>Nob</b>"]
     assert found["books"][0].keys() == {"id", "title", "authors"}
-    assert [author["name"] for author in found["authors"]] == ["Hob Smith"]
+    assert [author["name"] for author in found["authors"]] == ["Hob Smith", "J.R.R. Tolkien"]
     assert found["tags"] == [{"name": "hob-stories"}]
     assert found["readers"] == [{"name": "hobart"}]
 
 
 @pytest.mark.parametrize("text", ["", " ", "—", "no such thing"])
 def test_an_empty_query_finds_nothing(text: str) -> None:
-    assert _ask(text) == {"books": [], "authors": [], "tags": [], "readers": []}
+    assert _ask(text) == {"books": [], "authors": [], "tags": [], "readers": [], "count": 0}
     assert Client().get("/search/", {"q": text}).status_code == 200
 
 
@@ -160,3 +162,54 @@ def test_cards_show_the_same_as_in_lists_of_books(client: Client) -> None:
         by_sql = client.get("/search/?q=hob").content
     assert b"price" in by_sql
     assert client.get("/search/?q=hob").content == by_sql
+
+
+def test_all_books_that_match_are_counted_paged_and_filtered(client: Client) -> None:
+    for n in range(1, 46):
+        make_book(f"Salt {n} (Salt, #{n})", authors="Ann Sea", popularity=n, language="eng" if n % 2 else "fre")
+    make_book("Salted Pepper")
+    make_products(Book.objects.filter(title__startswith="Salt"))
+    warm_search()
+    html = client.get("/search/?q=salt").content.decode()
+    assert "Books (46)" in html
+    assert "Page 1 of 3" in html
+    seen: list[str] = []
+    for page in (1, 2, 3, 4):  # a page that does not exist is the last one
+        found = search("salt", page=page)
+        with sql_only():
+            assert shown(search("salt", page=page)) == shown(found)
+        assert found.count == 46
+        seen += [book["title"] for book in found.books] if page < 4 else []
+    assert sorted(seen) == sorted(Book.objects.filter(title__startswith="Salt").values_list("title", flat=True))
+    assert seen[:3] == ["Salt 1 (Salt, #1)", "Salt 2 (Salt, #2)", "Salt 3 (Salt, #3)"]
+    listed = client.get("/books/", {"words": "salt", "language": "fr", "sort": "title"}, headers=JSON).json()
+    assert listed["count"] == 22
+    with sql_only():
+        by_sql = client.get("/books/", {"words": "salt", "language": "fr", "sort": "title"}, headers=JSON).json()
+    assert by_sql == listed
+    html = client.get("/books/", {"words": "salt", "sort": "title"}).content.decode()
+    assert "“salt”" in html
+    assert '<input type="hidden" name="words" value="salt">' in html
+
+
+def test_readers_are_named_only_if_they_are_asked_for(client: Client) -> None:
+    def find(text: str) -> tuple[bool, bool]:
+        html = client.get("/search/", {"q": text}).content.decode()
+        return 'id="found-readers"' in html, 'id="found-books"' in html
+
+    assert find("hobart") == (False, False)
+    assert find("hob") == (False, True)
+    assert find("@hobart") == (True, False)
+    assert find("＠hobart") == (True, False)
+    suggested = client.get("/search/", {"q": "hobart", "box": "find"}, headers={"HX-Request": "true"}).content.decode()
+    assert "Reader" not in suggested
+    assert 'id="find-r' in client.get("/search/?q=@hobart&box=find", headers={"HX-Request": "true"}).content.decode()
+
+
+def test_nothing_found_offers_popular_books_and_a_correction(client: Client) -> None:
+    nothing = client.get("/search/?q=zzzz+qqqq").content.decode()
+    assert "Popular books" in nothing
+    assert "Ask for this book" in nothing
+    mistyped = client.get("/search/?q=hobit").content.decode()
+    assert "Similar books" in mistyped
+    assert ">hobbit</a>" in mistyped

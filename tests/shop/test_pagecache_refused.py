@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 # Each of these shows the same to all visitors without a session.
 PUBLIC_VIEWS = {
     *("home", "about", "help", "privacy", "terms", "imprint", "returns", "accounts:leaderboard", "shop:sale"),
-    *("catalog:list", "catalog:book", "author"),
+    *("catalog:list", "catalog:book", "catalog:series", "author"),
     *("social:global", "social:hashtag", "social:book_posts", "social:author_posts", "social:person", "social:post"),
     *("reviews:book", "social:book_feed", "social:author_feed", "social:person_feed", "social:shelf_feed"),
 }

@@ -45,56 +45,67 @@ def marks(key: str) -> str:
     return f"mirror:marks:{naming.slot_of(key)}"
 
 
-def test_marked_views_are_written_once(former: Any, readers: list[User], redis: Redis) -> None:
-    known, new, gone = make_book("Known"), make_book("New"), make_book("Gone")
-    alice, bob = readers
-    (own,) = make_sessions(1)
-    former.get_model("accounts", "Session").objects.update(user_id=alice.pk)
-    flushed = {"visitor": "a" * 64, "seen_at": SEEN_AT, "book_id": known.pk, "user_id": bob.pk}
-    former.get_model("shop", "View").objects.create(**flushed)
-    items = {
-        f"{'a' * 64}|{bob.pk}|{known.pk}|{MICROS}": MICROS,  # SQL had it, and the flush was killed
-        f"{'b' * 64}||{new.pk}|{MICROS + 1}": MICROS + 1,
-        f"{'c' * 64}|{bob.pk}|{new.pk}|{MICROS + 2}": MICROS + 2,
-        f"{own}||{new.pk}|{MICROS + 3}": -MICROS,  # it was quarantined
-        f"{'d' * 64}||{gone.pk}|{MICROS}": MICROS,
-        "nonsense": -1,
-    }
-    redis.zadd(marks(keys.popularity()), items)
-    redis.hset(f"{marks(keys.popularity())}:aside", "nonsense", "an error")
-    redis.set("mirror:restored:view", "a marker")
-    former.get_model("catalog", "Book").objects.filter(pk=gone.pk).delete()
+class MarkedViews:
+    """Views that the former release had marked in Redis. rows: what SQL should have after the upgrade."""
+
+    def __init__(self, former: Any, readers: list[User], redis: Redis) -> None:
+        known, self.new, gone = make_book("Known"), make_book("New"), make_book("Gone")
+        alice, bob = readers
+        (own,) = make_sessions(1, start=10)
+        former.get_model("accounts", "Session").objects.update(user_id=alice.pk)
+        flushed = {"visitor": "a" * 64, "seen_at": SEEN_AT, "book_id": known.pk, "user_id": bob.pk}
+        former.get_model("shop", "View").objects.create(**flushed)
+        items = {
+            f"{'a' * 64}|{bob.pk}|{known.pk}|{MICROS}": MICROS,  # SQL had it, and the flush was killed
+            f"{'b' * 64}||{self.new.pk}|{MICROS + 1}": MICROS + 1,
+            f"{'c' * 64}|{bob.pk}|{self.new.pk}|{MICROS + 2}": MICROS + 2,
+            f"{own}||{self.new.pk}|{MICROS + 3}": -MICROS,  # it was quarantined
+            f"{'d' * 64}||{gone.pk}|{MICROS}": MICROS,
+            "nonsense": -1,
+        }
+        redis.zadd(marks(keys.popularity()), items)
+        redis.hset(f"{marks(keys.popularity())}:aside", "nonsense", "an error")
+        redis.set("mirror:restored:view", "a marker")
+        former.get_model("catalog", "Book").objects.filter(pk=gone.pk).delete()
+        later = [SEEN_AT + timedelta(microseconds=number) for number in range(4)]
+        self.rows = {
+            ("a" * 64, known.pk, bob.pk, later[0]),
+            ("b" * 64, self.new.pk, None, later[1]),
+            ("c" * 64, self.new.pk, bob.pk, later[2]),
+            (own, self.new.pk, alice.pk, later[3]),
+        }
+
+
+class MarkedLastUses:
+    """Last uses of sessions that the former release had marked in Redis. rows: what SQL should have afterwards."""
+
+    def __init__(self, former: Any, redis: Redis) -> None:
+        older, newer, new, claimed, self.unmarked = sessions = make_sessions(5)
+        rows = former.get_model("accounts", "LastSeen").objects
+        rows.create(session_id=older, seen_at=SEEN_AT - timedelta(days=1))
+        rows.create(session_id=newer, seen_at=SEEN_AT + timedelta(days=1))
+        redis.zadd(account_keys.recent(), dict.fromkeys([*sessions, "ended"], MICROS / 1e6) | {claimed: 0})
+        redis.zadd(marks(account_keys.recent()), dict.fromkeys([older, newer, new, claimed, "ended", "lost"], MICROS))
+        self.rows = {older: SEEN_AT, newer: SEEN_AT + timedelta(days=1), new: SEEN_AT}
+
+
+def test_marks_are_written_once_and_a_complete_ranking_stays_valid(
+    former: Any, readers: list[User], redis: Redis
+) -> None:
+    views, uses = MarkedViews(former, readers, redis), MarkedLastUses(former, redis)
+    redis.zadd(keys.popularity(), {"1": -2})
+    redis.set(keys.popularity_marker(), f"{stamps.make(relay_client())}0123abc")  # with the epoch of the backup
     upgrade(AFTER)
-    rows = set(View.objects.values_list("visitor", "book", "user", "seen_at"))
-    later = [SEEN_AT + timedelta(microseconds=number) for number in range(4)]
-    assert rows == {
-        ("a" * 64, known.pk, bob.pk, later[0]),
-        ("b" * 64, new.pk, None, later[1]),
-        ("c" * 64, new.pk, bob.pk, later[2]),
-        (own, new.pk, alice.pk, later[3]),
-    }
+    assert set(View.objects.values_list("visitor", "book", "user", "seen_at")) == views.rows
     assert not list(redis.scan_iter("*marks:*viewed*"))
     assert not redis.exists("mirror:restored:view")
-    popularity.count_view("e" * 64, new.pk)
+    assert dict(LastSeen.objects.values_list("pk", "seen_at")) == uses.rows
+    assert not list(redis.scan_iter("*marks:*recent*"))
+    assert redis.zscore(account_keys.recent(), uses.unmarked)
+    assert decay.is_complete(relay_client())
+    popularity.count_view("e" * 64, views.new.pk)
     assert consume_views() == 1
     assert View.objects.count() == 5
-
-
-def test_marked_last_uses_are_written_where_they_are_later(former: Any, redis: Redis) -> None:
-    older, newer, new, claimed, unmarked = sessions = make_sessions(5)
-    rows = former.get_model("accounts", "LastSeen").objects
-    rows.create(session_id=older, seen_at=SEEN_AT - timedelta(days=1))
-    rows.create(session_id=newer, seen_at=SEEN_AT + timedelta(days=1))
-    redis.zadd(account_keys.recent(), dict.fromkeys([*sessions, "ended"], MICROS / 1e6) | {claimed: 0})
-    redis.zadd(marks(account_keys.recent()), dict.fromkeys([older, newer, new, claimed, "ended", "lost"], MICROS))
-    upgrade(AFTER)
-    assert dict(LastSeen.objects.values_list("pk", "seen_at")) == {
-        older: SEEN_AT,
-        newer: SEEN_AT + timedelta(days=1),
-        new: SEEN_AT,
-    }
-    assert not list(redis.scan_iter("*marks:*recent*"))
-    assert redis.zscore(account_keys.recent(), unmarked)
 
 
 def test_a_failed_migration_finds_the_marks_again(former: Any, redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,10 +122,3 @@ def test_a_failed_migration_finds_the_marks_again(former: Any, redis: Redis, mon
 
 def _fail(*args: object) -> None:
     raise ZeroDivisionError
-
-
-def test_a_complete_ranking_of_the_former_release_stays_valid(former: Any, redis: Redis) -> None:
-    redis.zadd(keys.popularity(), {"1": -2})
-    redis.set(keys.popularity_marker(), f"{stamps.make(relay_client())}0123abc")  # with the epoch of the backup
-    upgrade(AFTER)
-    assert decay.is_complete(relay_client())

@@ -6,7 +6,9 @@ from urllib.parse import urlencode
 
 import pytest
 from django.contrib import admin
-from django.http import QueryDict
+from django.contrib.messages.storage import default_storage
+from django.core.handlers.exception import convert_exception_to_response
+from django.http import HttpResponse
 from django.template.response import TemplateResponse
 from django.test import Client, RequestFactory
 from django.urls import reverse
@@ -35,6 +37,21 @@ def list_pages() -> Iterator[tuple[Any, str]]:
         yield page, reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
 
 
+class ListView:
+    """The view of a list for carol. It is called without the middleware, which takes longer than most lists."""
+
+    def __init__(self, page: Any) -> None:
+        self.user = User.objects.get(username="carol")
+        self.view = convert_exception_to_response(page.changelist_view)
+
+    def ask(self, query: str) -> HttpResponse:
+        request: Any = RequestFactory().get("/", QUERY_STRING=query)
+        request.user, request.session = self.user, {}
+        request._messages = default_storage(request)
+        response: Any = self.view(request)
+        return response
+
+
 def find_parameters(page: Any, client: Client) -> list[str]:
     """Return the parameters of the list's filters, of links to it, and of every list."""
     request = RequestFactory().get("/")
@@ -46,14 +63,15 @@ def find_parameters(page: Any, client: Client) -> list[str]:
 
 @pytest.mark.only_on("sqlite")  # refused before a query
 def test_undeclared_lookups_are_refused_by_every_list(staff: Client) -> None:
-    wrong, browser = [], Browser(User.objects.get(username="carol"))
+    wrong = []
     for page, address in list_pages():
+        view = ListView(page)
         for field in page.model._meta.concrete_fields:
             names = [f"{field.name}__{lookup}" for lookup in LOOKUPS]
             if field.is_relation:
                 names += [f"{field.name}__pk__gt"]
             for name in set(names) - set(page.linked_lookups):
-                status = browser.ask("GET", f"{address}?{name}=(").status_code
+                status = view.ask(f"{name}=(").status_code
                 if status != 400:
                     wrong.append(f"{address}?{name}: {status}")
     assert wrong == []
@@ -68,13 +86,14 @@ def test_secrets_of_users_cannot_be_guessed_by_a_filter(staff: Client) -> None:
 def test_no_value_breaks_a_list(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     # The view reads the rows before it returns the response, and thousands of them would be rendered.
     monkeypatch.setattr(TemplateResponse, "rendered_content", "")
-    wrong, browser = [], Browser(User.objects.get(username="carol"))
+    wrong = []
     for page, address in list_pages():
+        view = ListView(page)
         for name in find_parameters(page, staff):
             for value in VALUES:
-                status = browser.ask("GET", f"{address}?{urlencode({name: value})}").status_code
+                status = view.ask(urlencode({name: value})).status_code
                 if status >= 500:
-                    wrong.append(f"{address}?{name}={value[:20]!r}: {browser.error}")
+                    wrong.append(f"{address}?{name}={value[:20]!r}: {status}")
     assert wrong == []
 
 
@@ -100,14 +119,15 @@ def test_no_number_of_words_breaks_a_search(client: Client, count: int) -> None:
 
 
 def test_links_of_declared_filters_work(staff: Client) -> None:
+    browser = Browser(User.objects.get(username="carol"))
     for page, address in list_pages():
         request = RequestFactory().get("/")
         request.user = User.objects.get(username="carol")
         changelist = page.get_changelist_instance(request)
         for one in changelist.filter_specs:
             for choice in one.choices(changelist):
-                query = QueryDict(choice["query_string"].removeprefix("?")).dict()
-                assert staff.get(address, query).status_code == 200, f"{address}{choice['query_string']}"
+                linked = f"{address}{choice['query_string']}"
+                assert browser.ask("GET", linked).status_code == 200, linked
 
 
 def test_no_key_breaks_an_action(staff: Client) -> None:

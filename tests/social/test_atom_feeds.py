@@ -10,9 +10,11 @@ from django.test import Client
 from accounts.models import User
 from catalog.models import Author
 from catalog.shelves.models import Privacy, Shelf, ShelfEntry, ShelfSettings
+from catalog.shelves.services import put_on_shelf, rate_book
 from mirror.relay.drains import drain_all
 from mirror.upkeep.rebuild import rebuild
 from social.models import Block, Post
+from social.reviews.services import Draft, write_review
 from social.services.posts import create_post, edit_post, hide_post
 from tests.support.catalog.make import make_book
 
@@ -81,6 +83,22 @@ def test_feeds_of_a_book_and_of_an_author(ann: User) -> None:
     author = Author.objects.get()
     for path in (f"/books/{book.pk}/posts/feed/", f"/authors/{author.pk}/posts/feed/"):
         assert list_texts(read_feed(path), "summary") == ["about it"]
+
+
+def test_feeds_show_reviews_and_ratings_with_their_stars(ann: User) -> None:
+    book = make_book("Emma", authors="Jane Austen")
+    other = make_book("Persuasion")
+    create_post(ann.pk, "about it", book_id=book.pk)
+    write_review(ann.pk, book.pk, Draft("A *fine* book", 7), date(2026, 6, 2))
+    put_on_shelf(ann.pk, other.pk, Shelf.READ, date(2026, 6, 2))
+    rate_book(ann.pk, other.pk, 10, date(2026, 6, 2))
+    rebuild()
+    feed = read_feed(f"/books/{book.pk}/posts/feed/")
+    assert list_texts(feed, "title") == ["Review of “Emma” by Ann B", "Ann B about “Emma”"]
+    assert list_texts(feed, "summary") == ["Rating: 3.5 out of 5<br>A fine book", "about it"]
+    feed = read_feed("/u/Ann%20B/feed/")
+    assert list_texts(feed, "title")[0] == "Rating of “Persuasion” by Ann B"
+    assert list_texts(feed, "summary")[0] == "Rating: 5 out of 5"
 
 
 def test_hidden_posts_and_inactive_readers_are_missing(ann: User) -> None:

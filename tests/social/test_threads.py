@@ -88,6 +88,23 @@ def test_a_refused_reply_keeps_its_text_and_its_parent(client: Client, town: Tow
     assert f'name="parent" value="{town.post.pk}"' in page
 
 
+def test_a_form_that_is_shown_again_stays_a_reply(client: Client, town: Town) -> None:
+    client.force_login(town.bob)
+    form = {"text": "@alice Indeed", "parent": town.post.pk, "book_search": "emma"}
+    for fields in ({**form, "find": "1"}, form):
+        page = client.post("/posts/", fields).content.decode()
+        assert f'name="parent" value="{town.post.pk}"' in page
+        assert "Reply to alice" in page
+    assert "Your post was not published" not in client.post("/posts/", {**form, "find": "1"}).content.decode()
+    town.post.delete()
+    # The second attempt must not publish the reply as a post of its own.
+    for _ in range(2):
+        page = client.post("/posts/", form | {"book_search": ""}).content.decode()
+        assert f'name="parent" value="{form["parent"]}"' in page
+        assert "Post not found." in page
+    assert not Post.objects.filter(user=town.bob).exists()
+
+
 @pytest.mark.parametrize("given", ["7654321", "0", "x", str(2**63), True, [1]])
 def test_a_reply_to_a_missing_post_is_refused(client: Client, town: Town, given: Any) -> None:
     client.force_login(town.bob)

@@ -85,7 +85,7 @@ class Librarian(Person):
         lines = [",".join(COLUMNS)]
         for pk in IMPORTED_BOOKS:
             book = self.ask(self.pick_visit(), f"/books/{pk}/", accept=JSON).json
-            lines.append(f'"{book["title"]}","{book["authors"][0]["name"]}",read,')
+            lines.append(f'"{book["title"]}","{book["authors"][0]}",read,')
         file = SimpleUploadedFile("library.csv", "\n".join(lines).encode())
         answer = self.ask(self.pick_visit(), "/library/", {"file": file}, JSON)
         return int(answer.json["id"]) if answer.status == 201 else 0

@@ -1,10 +1,15 @@
-"""Run state machines: a number of examples, whatever time they take."""
+"""Run state machines and other random operations: a number of examples, whatever time they take."""
 
 import math
+from typing import Final
 
+import pytest
 from django.db import connection
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
+
+# Seeds of random operations. As with state machines, PostgreSQL runs a third of them, and the suite of the cluster all.
+SEEDS: Final = [0, *(pytest.param(seed, marks=pytest.mark.only_on("cluster")) for seed in (1, 2))]
 
 
 def run_machine(machine: type[RuleBasedStateMachine], *, examples: int, steps: int = 25) -> None:

@@ -31,14 +31,18 @@ def may_appeal(decision: Decision, report: Report | None = None) -> bool:
 
 @repeat_after_conflict
 def appeal_decision(decision: Decision, text: str, report: Report | None = None) -> Appeal:
-    """Appeal against a decision. Raises NotAppealable."""
+    """Appeal against a decision, or return the same appeal that was made before. Raises NotAppealable."""
+    # The second of two clicks
+    if made := decision.appeals.filter(report=report, text=text).first():
+        return made
     if not may_appeal(decision, report):
         raise NotAppealable
     try:
         with transaction.atomic():
             return Appeal.objects.create(decision=decision, report=report, text=text, language=get_language() or "")
-    # The second of two clicks.
     except IntegrityError as error:
+        if made := decision.appeals.filter(report=report, text=text).first():
+            return made
         raise NotAppealable from error
 
 

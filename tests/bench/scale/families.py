@@ -65,6 +65,7 @@ notification:<pk> | posts || post:<post_id>
 uid:{<user_id>}:notifications | readers | 20 | uid:{<user_id>}:posts
 uid:{<user_id>}:unread | active | 5 | uid:{<user_id>}:following
 book:<book_id> | books
+book_details:<book_id> | books
 {tag}:<name> | tags | tagged books
 books:popular | 1 | books
 books:newest | 1 | books
@@ -88,7 +89,7 @@ uid:{<user_id>}:book:<book_id>:tags | votes | 1 | tags:name
 shelved:<user_and_book> | entries
 shelf:<shelf>:{<user_id>} | readers | wished
 reading:<reading_id> | readings || shelved:<user_and_book>
-uid:{<user_id>}:readings | active | 2
+uid:{<user_id>}:readings | active | 2 | uid:{<user_id>}:posts
 book:{<book_id>}:readers | books | readers of a book
 book:{<book_id>}:stars | books | readers of a book
 shelves:<user_id> | active || shelved:<user_and_book>
@@ -128,8 +129,8 @@ post:<post_id> | posts
 uid:{<user_id>}:posts | readers | posts
 replies:{<post_id>} | posts | 1 | uid:{<user_id>}:posts
 uid:{<user_id>}:following | readers | followed
-similar:<user_id> | readers
-profile:<user_id> | readers
+similar:<user_id> | readers || post:<post_id>
+profile:<user_id> | readers || post:<post_id>
 uid:{<user_id>}:followers | readers | followers
 uid:{<user_id>}:pulls | active | 3 | uid:{<user_id>}:following
 likers:{<post_id>} | posts | 4 | uid:{<user_id>}:following

@@ -120,6 +120,10 @@ def place(
     """Place every documented family. loads: of a family in a second. Raises UnknownFamily."""
     if unknown := growths.keys() ^ documented.keys():
         raise UnknownFamily(", ".join(sorted(unknown)))
+    # The demo has no key of these: their rows have to name another family.
+    unmeasured = {family for family, growth in growths.items() if growth.total and growth.like not in curves}
+    if unmeasured:
+        raise UnknownFamily(f"not measured: {', '.join(sorted(unmeasured))}")
     placed = Placement([Total() for _ in range(nodes)])
     for family, growth in growths.items():
         total = placed.families[family] = Total()

@@ -20,6 +20,7 @@ from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
 from mirror.relay.sql_only import sql_only
 from mirror.verify.runs import verify
+from tests.support.state_machines import SEEDS
 from tests.support.warm_mirrors import rebuild
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.also_on("cluster")]
@@ -138,7 +139,7 @@ OPERATIONS: list[Callable[[Random, int, int], None]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_redis_equals_sql_and_a_rebuild_after_any_operations(
     seed: int, readers: list[User], books: list[Book], redis: Redis
 ) -> None:

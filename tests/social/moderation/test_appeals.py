@@ -37,6 +37,8 @@ def test_the_author_appeals_on_the_page_of_the_decision(dispute: Dispute) -> Non
     assert "It was a &lt;joke&gt;." in page
     assert "<textarea" not in page
     assert client.post(address, {"details": "Again"}).status_code == 409
+    # The second of two clicks
+    assert client.post(address, {"details": "It was a <joke>."}).status_code == 302
     assert Appeal.objects.get().report is None
 
 

@@ -9,6 +9,7 @@ from django.utils import timezone
 from django.utils.translation import override
 
 from accounts.models import AccountDeletion, Suspension, User
+from accounts.notifications.models import Notification
 from catalog.lists.models import ReadingList
 from catalog.lists.services import ListDraft, create_list
 from catalog.models import Tag
@@ -22,6 +23,7 @@ from social.moderation.tasks import send_email
 from social.services.posts import hide_post
 from tests.support.accounts.sessions import PASSWORD
 from tests.support.social.cases import Dispute, decide, deliver, enter, make_moderator, make_reader, make_report
+from tests.support.social.notifications import read_sentences
 from tests.support.warm_mirrors import rebuild
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -48,6 +50,23 @@ def test_a_dismissed_case_tells_only_the_reporters(dispute: Dispute) -> None:
     assert "We found no violation" in enter(dispute.bob).get(f"/reports/{report.key}/").content.decode()
     assert enter(dispute.alice).get(f"/decisions/{decision.key}/").status_code == 404
     assert Post.objects.get().is_hidden is False
+
+
+def test_the_author_is_notified_also_without_an_address(dispute: Dispute) -> None:
+    User.objects.filter(pk=dispute.alice.pk).update(email="")
+    rebuild()
+    assert read_sentences(dispute.alice) == []
+    dispute.report()
+    dispute.decide(Action.DISMISS)
+    assert read_sentences(dispute.alice) == []
+    dispute.report()
+    decision = dispute.decide(Action.WARN, Case.objects.get(closed_at=None))
+    assert read_sentences(dispute.alice) == ["We made a decision about you or what you wrote."]
+    client = enter(dispute.alice)
+    opened = client.get(f"/notifications/{Notification.objects.get().pk}/")
+    assert opened.headers["Location"] == "/reports/"
+    assert f"/decisions/{decision.key}/" in client.get("/reports/").content.decode()
+    assert read_sentences(dispute.bob) == []
 
 
 def test_a_warning_leaves_the_post(dispute: Dispute) -> None:

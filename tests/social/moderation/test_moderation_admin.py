@@ -47,8 +47,8 @@ def read_page(client: Client, row: Case | Appeal) -> str:
     return html[html.index("case-page") :]
 
 
-def find_buttons(html: str) -> list[str]:
-    return re.findall(r'<button name="(?:action|outcome)" value="(\w+)"', html)
+def find_choices(html: str) -> list[str]:
+    return re.findall(r'<input type="radio" name="(?:action|outcome)" value="(\w+)" required>', html)
 
 
 def send(client: Client, row: Case | Appeal, **given: str) -> Any:
@@ -90,7 +90,7 @@ def test_the_page_shows_content_thread_reports_and_history(dispute: Dispute, sta
         "1 decision against this author", "Earlier decisions", "0 of 1 decided report dismissed",
     ):  # fmt: skip
         assert wanted in page, wanted
-    assert find_buttons(page) == ["dismiss", "hide", "delete", "warn", "suspend"]
+    assert find_choices(page) == ["dismiss", "hide", "delete", "warn", "suspend"]
 
 
 def test_a_reporter_whose_reports_are_mostly_dismissed_is_shown(dispute: Dispute, staff: Client) -> None:
@@ -105,11 +105,11 @@ def test_a_reporter_whose_reports_are_mostly_dismissed_is_shown(dispute: Dispute
 
 
 @pytest.mark.parametrize(
-    ("kind", "buttons"),
+    ("kind", "choices"),
     [(Kind.READER, ["dismiss", "warn", "suspend"]), (Kind.HASHTAG, ["dismiss"])],
 )
 def test_the_page_shows_the_posts_of_readers_and_hashtags(
-    dispute: Dispute, staff: Client, kind: Kind, buttons: list[str]
+    dispute: Dispute, staff: Client, kind: Kind, choices: list[str]
 ) -> None:
     post = create_post(dispute.alice.pk, "About #moss")
     target = {Kind.READER: str(dispute.alice.pk), Kind.HASHTAG: "moss"}[kind]
@@ -117,7 +117,7 @@ def test_the_page_shows_the_posts_of_readers_and_hashtags(
     page = read_page(staff, case)
     assert "About #moss" in page
     assert f'href="/report/post/{post.pk}/"' in page  # staff open a case about the post
-    assert find_buttons(page) == buttons
+    assert find_choices(page) == choices
 
 
 def test_a_button_decides_and_writes_to_the_audit_log(dispute: Dispute, staff: Client) -> None:
@@ -129,7 +129,7 @@ def test_a_button_decides_and_writes_to_the_audit_log(dispute: Dispute, staff: C
     assert (event.actor, event.object, event.model) == (dispute.carol, f"case {case.pk}", "moderation.case")
     assert "Decided: Hide." in event.details
     assert "alice" not in LogEntry.objects.get().object_repr
-    assert find_buttons(read_page(staff, case)) == []
+    assert find_choices(read_page(staff, case)) == []
     assert "This was decided already." in send(staff, case, action="delete", **GIVEN).content.decode()
 
 
@@ -160,13 +160,13 @@ def test_staff_with_the_view_permission_alone_decide_nothing(dispute: Dispute) -
     clerk = User.objects.create_user("erin", is_staff=True)
     clerk.user_permissions.set(Permission.objects.filter(codename__in=["view_case", "view_appeal"]))
     client, appeal = enter(clerk), dispute.appeal()
-    assert find_buttons(read_page(client, appeal.decision.case)) == []
+    assert find_choices(read_page(client, appeal.decision.case)) == []
     assert "Another member of staff" in read_page(client, appeal)
     assert send(client, appeal.decision.case, action="dismiss", **GIVEN).status_code == 403
     assert send(client, appeal, outcome="granted", answer="Yes").status_code == 403
 
 
-def test_a_moderator_sees_no_buttons_in_a_case_about_themselves(dispute: Dispute) -> None:
+def test_a_moderator_has_no_choices_in_a_case_about_themselves(dispute: Dispute) -> None:
     erin = make_moderator("erin")
     case = make_report(Kind.READER, str(erin.pk), Reporter(dispute.bob.pk)).case
     assert "Nobody decides about themselves." in read_page(enter(erin), case)
@@ -180,7 +180,7 @@ def test_another_member_of_staff_decides_the_appeal(dispute: Dispute, staff: Cli
     assert "Another member of staff decides this appeal." in page
     assert "You may not decide this." in send(staff, appeal, outcome="granted", answer="Yes").content.decode()
     dora = enter(dispute.dora)
-    assert find_buttons(read_page(dora, appeal)) == ["granted", "rejected"]
+    assert find_choices(read_page(dora, appeal)) == ["granted", "rejected"]
     assert "Decided: granted." in send(dora, appeal, outcome="granted", answer="A joke.").content.decode()
     assert found(staff, APPEALS) == []
     assert found(staff, APPEALS, state="decided") == [appeal.pk]

@@ -213,5 +213,5 @@ def test_a_report_of_a_review_keeps_its_whole_text(dispute: Dispute) -> None:
     delete_post(review.pk, by=dispute.alice.pk)
     page = enter(dispute.carol).get(f"/admin/moderation/case/{report.case_id}/change/").content.decode()
     assert page.count("A late insult") == 1
-    assert '<button name="action" value="delete">' not in page
-    assert '<button name="action" value="warn">' in page
+    assert 'name="action" value="delete"' not in page
+    assert 'name="action" value="warn"' in page

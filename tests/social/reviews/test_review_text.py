@@ -90,7 +90,7 @@ def test_a_spoiler_is_behind_a_check_box() -> None:
 
 def test_an_excerpt_has_no_marks_and_no_spoilers() -> None:
     text = "> *A* [fine](https://a.example) book:\n\n- ||the butler||\n- **read**\nit"
-    assert strip_markdown(text) == "A fine book: … read it"
+    assert strip_markdown(text) == "A fine book: • … • read it"
 
 
 @pytest.mark.parametrize("word", ["word ", "無", "👩‍👩‍👧‍👦", "a" + "\u0301" * 5])
@@ -128,6 +128,16 @@ def test_a_spoiler_of_several_paragraphs_hides_all_of_them() -> None:
     assert html.count('class="spoiler-text"') == 3
     assert strip_markdown(text) == "Before … …, or a || b. And … c || d"
     assert strip_markdown(text, with_spoilers=True) == "Before the butler did it, or a || b. And not me c || d"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["- b ||x\n- y|| c", "b\n\n1. ||x\n2. y||\n\nc", "> b ||x\n> - y|| c", "b ||x\n> y|| c", "b ||x\n\n\n- y\n- z|| c"],
+)
+def test_a_spoiler_across_items_and_quotes_hides_all_of_them(text: str) -> None:
+    shown = strip_markdown(text).replace("•", "").split()
+    assert shown in (["b", "…", "…", "c"], ["b", "…", "…", "…", "c"])
+    assert strip_markdown("- ||", with_spoilers=True) == "• ||"
 
 
 def test_no_words_are_lost_in_nested_blocks() -> None:

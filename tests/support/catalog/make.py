@@ -11,6 +11,8 @@ from catalog.names import normalise
 from shop.models import Product
 
 _numbers = count(1)
+# Fields of a book's form in the admin that leave its details empty.
+NO_DETAILS = {"details-TOTAL_FORMS": "0", "details-INITIAL_FORMS": "0"}
 
 
 @transaction.atomic  # otherwise each statement commits, and is drained, by itself

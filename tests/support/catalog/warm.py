@@ -15,12 +15,15 @@ from mirror.relay.sql_only import sql_only
 from tests.support.servers import PATIENCE_SECONDS
 from tests.support.warm_mirrors import rebuild
 
+MIRRORS = [
+    "author", "book", "book_details", "tag", "hidden_tag", "tag_vote", "product", "recommendation", "listed_book",
+    "reading_list",
+]  # fmt: skip
+
 
 def warm_up() -> None:
     """Rebuild and drain the mirrors of the catalogue, and load this process's index."""
-    rebuild(
-        ["author", "book", "tag", "hidden_tag", "tag_vote", "product", "recommendation", "listed_book", "reading_list"]
-    )
+    rebuild(MIRRORS)
     drain_all()
     assert local_copy.ensure_loaded(PATIENCE_SECONDS)
 

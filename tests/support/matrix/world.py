@@ -24,6 +24,7 @@ from catalog.lists.services import ListDraft, create_list
 from catalog.models import Author, Tag, TagAlias
 from catalog.shelves.models import Privacy, Shelf
 from catalog.shelves.services import put_on_shelf
+from catalog.wishes.models import BookWish
 from config.roles import make_roles
 from mirror.models import Change, State
 from shop.models import (
@@ -73,7 +74,7 @@ class MatrixWorld:
 
     def __init__(self) -> None:
         make_roles(Group, Permission)  # the flush of transactional tests deletes the groups
-        world = World()
+        self.world = world = World()
         self.staff = world.staff
         self.owner, self.other = world.readers[:2]
         self.muted, self.blocked = (User.objects.create_user(f"xq {what}") for what in ("muted", "blocked"))
@@ -131,6 +132,7 @@ class MatrixWorld:
         self.notification = Notification.objects.create(
             user=reader, kind="like", key="0", target=self.hidden.pk, last_at=timezone.now()
         )
+        BookWish.objects.create(user=reader, title="xqwish")
         TagAlias.objects.create(name="red", tag=Tag.objects.order_by("pk")[0])
         State.objects.get_or_create(mirror="user")
         Change.objects.create(mirror="user", source="", key=str(reader.pk))
@@ -169,7 +171,7 @@ class MatrixWorld:
             Secret("xqsaved"),
             Secret("xqhidden", "social.post"),
             Secret("xqlist"),
-            *(Secret(text) for text in ("xqfile", "xqtitle")),
+            *(Secret(text) for text in ("xqfile", "xqtitle", "xqwish")),
             *(Secret(text, "moderation.case") for text in ("xqcopy", "xqfacts", "xqappeal", "xqdetails")),
             Secret(self.muted.username, "accounts.user", ("/people/", *pages)),
             Secret(self.blocked.username, "accounts.user", ("/people/", *pages)),
@@ -185,6 +187,8 @@ class MatrixWorld:
         return {
             "catalog pk": (1,),
             "author pk": (author,),
+            "catalog:series author": (author,),
+            "catalog:series name": ("ruby",),
             "shelves shelf": ("read",),
             "lists pk": (self.list.pk,),
             "library pk": (self.load.pk,),

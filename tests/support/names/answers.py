@@ -1,17 +1,16 @@
 """Collect the fields of JSON responses by requesting every page."""
 
-import re
 from typing import Any, Final
 
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client, override_settings
-from django.urls import Resolver404, get_resolver
+from django.urls import Resolver404
 
-from catalog.models import Author
-from shop.selectors.links import make_token
-from tests.support.names.addresses import address, walk
+from tests.support.matrix.addresses import find_addresses
+from tests.support.matrix.world import MatrixWorld
+from tests.support.names.addresses import address
 from tests.support.names.shapes import Shapes
-from tests.support.names.world import MANY, World
+from tests.support.names.world import MANY
 
 JSON: Final = {"Accept": "application/json"}
 MAPS: Final = {"mirrors": "<mirror>", "visits": "<kind>"}
@@ -28,40 +27,8 @@ class _Visit:
 
     def __init__(self) -> None:
         self.shapes = Shapes(MAPS)
-        self.world = world = World()
-        author = str(Author.objects.order_by("pk").values_list("pk", flat=True)[0])
-        self.samples = {
-            "uidb64": "x",
-            "token": "x",
-            "key": "x",
-            "name": "reader0",
-            "hashtag": "ruby",
-            "file": f"{'0' * 24}-96.webp",
-            "pk": "1",
-            "shelf": "read",
-            "year": "2026",
-            "shop pk": str(world.order.pk),
-            **{
-                f"shop:guest_{view} {name}": sample
-                for view in ("order", "pay", "cancel", "claim")
-                for name, sample in (("pk", str(world.guest_order.pk)), ("token", make_token(world.guest_order)))
-            },
-            "shop:address pk": str(world.saved_address.pk),
-            "reviews pk": "2",
-            "social pk": str(world.post.pk),
-            "social:book_posts pk": "1",
-            "social:book_feed pk": "1",
-            "lists pk": str(world.list.pk),
-            "library pk": str(world.load.pk),
-            "lists:with_book pk": "1",
-            "social:list pk": str(world.list.pk),
-            "author pk": author,
-            "social:author_posts pk": author,
-            "social:author_feed pk": author,
-            "section": "books",
-            "kind": "post",
-            "target": str(world.post.pk),
-        }
+        self.matrix = MatrixWorld()
+        self.world = world = self.matrix.world
         self.alice, self.reader, self.stranger = Client(), Client(), Client()
         self.alice.force_login(world.staff)
         self.reader.force_login(world.readers[0])
@@ -69,22 +36,12 @@ class _Visit:
         self._post(self.alice, "/books/1/shelf/", {"action": "rate", "stars": "5"})
         for shelf in ("want-to-read", "read"):
             self._post(self.reader, "/books/1/shelf/", {"action": "shelf", "shelf": shelf})
-        for route, name in walk(get_resolver()):
-            url = self._filled(route, name)
-            if self._get(self.alice, url):
-                self._get(self.stranger, url)
+        for page in find_addresses(self.matrix):
+            if not page.is_of_admin and self._get(self.alice, page.path):
+                self._get(self.stranger, page.path)
         self._get_more()
         self._write()
         self._provoke_errors()
-
-    def _filled(self, route: str, name: str) -> str:
-        """Return the address of a page with a sample for each parameter. Raises KeyError if a sample is missing."""
-
-        def sample(found: re.Match[str]) -> str:
-            keys = [f"{name} {found[1]}", f"{name.partition(':')[0]} {found[1]}", found[1]]
-            return next(self.samples[key] for key in keys if key in self.samples or key == found[1])
-
-        return "/" + re.sub(r"<(?:\w+:)?(\w+)>", sample, route)
 
     def _get(self, client: Client, url: str) -> bool:
         return self._record("GET", client.get(url, headers=JSON))
@@ -105,7 +62,8 @@ class _Visit:
         blocked = self.world.readers[40].username
         self._get(self.alice, "/books/?q=ruby")
         self._get(self.alice, f"/books/{self.world.other_book.pk}/")
-        self._get(self.alice, f"/shop/orders/{self.world.paid.pk}/")
+        for order in (self.world.order, self.world.paid):
+            self._get(self.alice, f"/shop/orders/{order.pk}/")
         self._get(self.alice, "/accounts/leaderboard/?at=me")
         self._get(self.alice, f"/posts/{self.world.review.pk}/")
         self._get(self.alice, "/books/2/reviews/?stars=3.5")
@@ -126,7 +84,7 @@ class _Visit:
             self._post(user, "/books/2/review/", {"text": "Better than before", "stars": "4"})
         self._post(self.alice, "/lists/", {"name": "Spring"})
         self._post(self.alice, "/library/", {"file": SimpleUploadedFile("isbns.txt", b"9780061120084")})
-        for verb in ("confirm", "undo", "discard"):
+        for verb in ("confirm", "confirm", "undo", "discard"):
             self._post(self.reader, f"/library/{self.world.load.pk}/{verb}/", {})
         self._post(self.reader, f"/lists/{self.world.list.pk}/books/", {"action": "add", "book": "1"})
         self._post(self.reader, f"/lists/{self.world.list.pk}/change/", {"name": "Autumn"})

@@ -7,10 +7,11 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from accounts.models import LoginStats, User
+from catalog.details.models import BookDetails
 from catalog.library.formats import SERVICES, Table
 from catalog.library.services import start_import
 from catalog.lists.services import ListDraft, add_book, create_list
-from catalog.models import Book
+from catalog.models import Author, Book
 from loginlog.services import mark_login
 from shop.models import Order, OrderState, Payment, PaymentState, Product, Recommendation, Sale, SaleItem, SavedAddress
 from social.models import Block, Follow, Mute, Post
@@ -52,6 +53,7 @@ class World:
         books = Book.objects.bulk_create(Book(title=f"Book {n}") for n in range(25))
         self.other_book = books[0]
         Book.objects.filter(pk=1).update(year=2008, rating="4.50")
+        self._make_details()
         products = Product.objects.bulk_create(Product(book_id=pk, price=1250, stock=9) for pk in (1, 2, 3))
         Recommendation.objects.create(product_id=1, bought=[[2, 5.0, 3]], viewbuy=[[3, 5.0, 50, 4]])
         now = timezone.now()
@@ -70,6 +72,15 @@ class World:
             Payment.objects.create(order=order, key=f"{order.pk}", amount=2500, state=PaymentState.FAILED, reason="No.")
         fields = {"paid_at": now, "sent_at": now, "cancelled_at": None}
         Order.objects.filter(pk=self.paid.pk).update(state=OrderState.SENT, **fields)
+
+    def _make_details(self) -> None:
+        """Give a book details, and the first author a series."""
+        author = Author.objects.order_by("pk")[0]
+        details = BookDetails.objects.create(book_id=1, description="All of Ruby.", publisher="Press", format="ebook")
+        details.translators.add(author)
+        details.illustrators.add(author)
+        volume = Book.objects.create(title="Volume (Ruby, #1)")
+        volume.authors.add(author)
 
     def _make_posts(self) -> None:
         author, other = self.readers[:2]

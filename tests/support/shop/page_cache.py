@@ -24,6 +24,7 @@ MIRRORS = [
     "user",
     "session",
     "book",
+    "book_details",
     "tag_vote",
     "product",
     "recommendation",

@@ -88,5 +88,7 @@ def _compare(people: Iterable[int], truth: Facts, how: str, only: Iterable[str] 
                     text, author = texts[post["id"]]
                     assert (post["text"], post["user"]["id"]) == (text, author)
                     assert post["user"]["name"] == truth.names[author]
-                    assert (post.likes, post.is_liked) == truth.likes_of(post["id"], me), f"{name} of {me}, {how}"
-                    assert post.replies == len(truth.replies_to(post["id"])), f"{name} of {me}, {how}"
+                    assert (post.tally.likes, post.tally.is_liked) == truth.likes_of(post["id"], me), (
+                        f"{name} of {me}, {how}"
+                    )
+                    assert post.tally.replies == len(truth.replies_to(post["id"])), f"{name} of {me}, {how}"

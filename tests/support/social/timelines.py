@@ -63,7 +63,7 @@ def read_pages(timeline: Timeline) -> list[PostPage]:
 
 def raw_posts(found: Iterable[PostPage]) -> list[list[tuple[Any, ...]]]:
     """Return the raw bytes and the numbers of the posts on each page."""
-    return [[(post.raw, post.likes, post.is_liked, post.replies) for post in page.posts] for page in found]
+    return [[(post.raw, post.tally) for post in page.posts] for page in found]
 
 
 def read_all_ids(timeline: Timeline) -> list[int]:

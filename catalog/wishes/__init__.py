@@ -1,0 +1,1 @@
+"""Wishes: books that readers ask for, because the shop does not have them."""

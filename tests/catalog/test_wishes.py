@@ -1,0 +1,39 @@
+"""Wishes: a reader asks for a book, and staff decide."""
+
+import pytest
+from django.contrib.auth.models import Permission
+from django.test import Client
+from pytest_django.fixtures import Settings
+
+from accounts.models import User
+from catalog.wishes.models import BookWish, State
+
+pytestmark = pytest.mark.django_db(transaction=True)
+PATH = "/wishes/"
+ADMIN = "/admin/wishes/bookwish/"
+
+
+def test_a_reader_asks_once_and_staff_decide(client: Client, settings: Settings) -> None:
+    settings.WISH_RATES = ((4, 3600),)
+    nothing = client.get("/search/", {"q": "Zorp the Untold"}).content.decode()
+    assert 'href="/wishes/?title=Zorp%20the%20Untold"' in nothing
+    assert client.get(PATH).status_code == 302
+    reader = User.objects.create_user("rita")
+    client.force_login(reader)
+    assert 'value="Zorp the Untold"' in client.get(PATH, {"title": "Zorp the Untold"}).content.decode()
+    for _ in range(2):
+        answer = client.post(PATH, {"title": " Zorp  the Untold", "note": "by A. N. Other"}, follow=True)
+        assert "Staff will look for “Zorp the Untold”." in answer.content.decode()
+    assert client.post(PATH, {"title": ""}).status_code == 400
+    assert client.post(PATH, {"title": "x"}).status_code == 302
+    assert client.post(PATH, {"title": "y"}).status_code == 429
+    wish = BookWish.objects.get(title="Zorp the Untold")
+    assert (wish.user_id, wish.note, wish.state) == (reader.pk, "by A. N. Other", State.OPEN)
+    staff = User.objects.create_user("sam", is_staff=True)
+    client.force_login(staff)
+    assert client.get(ADMIN).status_code == 403
+    staff.user_permissions.add(Permission.objects.get(codename="change_book"))
+    given = {"action": "fulfil", "_selected_action": [wish.pk]}
+    client.post(ADMIN, given)
+    wish.refresh_from_db()
+    assert wish.state == State.FULFILLED
