@@ -12,7 +12,7 @@ from catalog.books import split_title
 from catalog.details.models import BookDetails, Format
 from catalog.models import Author, Book, Tag
 from catalog.tags import add_counted_taggings, get_or_create_ids
-from demo.books_words import (
+from demo.words.books import (
     CHINESE_AUTHORS,
     DESCRIPTIONS,
     FIRST_NAMES,

@@ -11,9 +11,9 @@ from django.utils import timezone
 from accounts.models import User
 from catalog.books import split_title
 from catalog.models import Author, Book, Tag
-from demo import posts_words as words
 from demo.logins import ROLES_BY_LOGIN
 from demo.people import HISTORY_DAYS, READER_NAMES, STAFF_NAMES
+from demo.words import posts as words
 from social import bulk
 
 SEED: Final = "diptych posts"
@@ -30,7 +30,7 @@ POPULAR_READERS: Final = ("Ximena Rojas", "Sami Virtanen", "Dmitri Volkov", "陈
 
 
 class DemoBook(NamedTuple):
-    """A book in posts. kind: one of the tags with texts in ``posts_words.TEXTS_BY_TAG``, CHINESE_TAG, or ""."""
+    """A book in posts. kind: one of the tags with texts in ``words.posts.TEXTS_BY_TAG``, CHINESE_TAG, or ""."""
 
     pk: int
     title: str

@@ -14,15 +14,13 @@ from accounts.models import User
 from accounts.users import bulk
 from catalog.models import Book, Tag
 from common.database import split_slices
-from demo.books_words import FIRST_NAMES, GENRES, LAST_NAMES
+from demo.delivery import add_delivery
 from demo.logins import ROLES_BY_LOGIN
 from demo.people import READER_NAMES
+from demo.words.books import FIRST_NAMES, GENRES, LAST_NAMES
 from shop.book_views import popularity
 from shop.importer import bulk_insert, synthetic
 from shop.models import (
-    DeliveryMethod,
-    DeliveryPrice,
-    DeliveryZone,
     EventKind,
     FakeCharge,
     Order,
@@ -47,21 +45,6 @@ SALE_NAME: Final = "This week's finds"
 SALE_ITEM_COUNT: Final = 14
 SALE_DAYS: Final = 3
 VIEWS_OF_READER: Final = 5
-
-EU_COUNTRIES: Final = "AT BE BG CY CZ DK EE ES FI FR GR HR HU IE IT LT LU LV MT NL PL PT RO SE SI SK"
-# Zone, countries, and its methods: name, working days, cents from which it is free, prices in cents by grams.
-ZONES: Final = (
-    (
-        "Germany",
-        "DE",
-        (
-            ("Standard", (2, 3), 5_000, {1_000: 390, 5_000: 590, 30_000: 990}),
-            ("Express", (1, 1), None, {5_000: 1_290, 30_000: 1_990}),
-        ),
-    ),
-    ("European Union", EU_COUNTRIES, (("Standard", (4, 7), 10_000, {2_000: 990, 10_000: 1_490}),)),
-    ("Elsewhere", "", (("International", (8, 15), None, {2_000: 1_990, 10_000: 3_490}),)),
-)
 
 
 class Item(NamedTuple):
@@ -93,23 +76,6 @@ def load_demo_shop(now: datetime | None = None) -> dict[str, int]:
     if not Order.objects.exists():
         _add_visits(_invent_visits(now), now)
     return {"products": Product.objects.count(), "orders": Order.objects.count()}
-
-
-@transaction.atomic
-def add_delivery() -> bool:
-    """Add zones with methods, unless the shop has some. Return whether they were added."""
-    if DeliveryZone.objects.exists():
-        return False
-    for name, countries, methods in ZONES:
-        zone = DeliveryZone.objects.create(name=name, countries=countries)
-        for method_name, (first, last), free_from, prices in methods:
-            method = DeliveryMethod.objects.create(
-                zone=zone, name=method_name, min_days=first, max_days=last, free_from=free_from
-            )
-            DeliveryPrice.objects.bulk_create(
-                DeliveryPrice(method=method, max_grams=grams, price=price) for grams, price in prices.items()
-            )
-    return True
 
 
 def ensure_sale(now: datetime | None = None) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from urllib.parse import quote, urlencode
 
 from demo.browser import Browser, SiteUnavailable
-from demo.posts_words import TEXTS_WITHOUT_BOOK
+from demo.words.posts import TEXTS_WITHOUT_BOOK
 
 PAUSE_SECONDS_RANGE: Final = (0.4, 1.6)  # between two pages of one visitor
 START_INTERVAL_SECONDS: Final = 0.3  # between two visitors

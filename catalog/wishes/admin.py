@@ -15,14 +15,15 @@ from catalog.wishes.models import BookWish, State
 
 @admin.register(BookWish)
 class BookWishAdmin(BigTableAdmin):
-    """Wishes of readers. Staff who may change books decide about them, and change nothing that readers wrote."""
+    """Wishes of readers, without their names, which no decision needs. The permissions of books apply.
 
-    list_display = ["title", "note", "user", "state", "created_at"]
-    list_select_related = ["user"]
+    Staff decide about wishes and change nothing that readers wrote. They may enter the wish of a reader who calls.
+    """
+
+    list_display = ["title", "note", "state", "created_at"]
     list_filter = ["state"]
     search_fields = ["title"]
-    fields = ["title", "note", "user", "created_at", "state"]
-    readonly_fields = ["title", "note", "user", "created_at"]
+    raw_id_fields = ["user"]
     ordering = ["-pk"]
     actions = ["fulfil", "decline"]
 
@@ -30,13 +31,19 @@ class BookWishAdmin(BigTableAdmin):
         return self.has_view_permission(request)
 
     def has_view_permission(self, request: HttpRequest, obj: BookWish | None = None) -> bool:
-        return request.user.has_perm("catalog.change_book")
+        return request.user.has_perm("catalog.view_book") or request.user.has_perm("catalog.change_book")
 
     def has_change_permission(self, request: HttpRequest, obj: BookWish | None = None) -> bool:
         return request.user.has_perm("catalog.change_book")
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
+        return request.user.has_perm("catalog.add_book")
+
+    def get_fields(self, request: HttpRequest, obj: BookWish | None = None) -> list[str]:
+        return ["user", "title", "note"] if obj is None else ["title", "note", "created_at", "state"]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: BookWish | None = None) -> list[str]:
+        return [] if obj is None else ["title", "note", "created_at"]
 
     @admin.action(description=_("Mark as fulfilled"), permissions=["change"])
     def fulfil(self, request: HttpRequest, wishes: QuerySet[Any]) -> None:

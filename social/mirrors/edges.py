@@ -37,7 +37,7 @@ _SELECT_FOLLOWS = """
 _SELECT_LIKES = """
     SELECT l.user_id, l.post_id FROM k JOIN social_like l ON l.user_id = k.a AND l.post_id = k.b
 """
-_SELECT_SHUNNED = """
+_SELECT_BLOCKED_AND_MUTED = """
     SELECT k.a, k.b FROM k
      WHERE EXISTS (SELECT 1 FROM social_mute m WHERE m.user_id = k.a AND m.muted_id = k.b)
         OR EXISTS (SELECT 1 FROM social_block b WHERE b.blocker_id = k.a AND b.blocked_id = k.b)
@@ -205,7 +205,7 @@ class ShunMirror(EdgeMirror):
     )
 
     def load(self, pks: Sequence[str]) -> Mapping[str, bool]:
-        return {f"{a}:{b}": True for a, b in pairs.query_pairs(_SELECT_SHUNNED, _parse_keys(pks))}
+        return {f"{a}:{b}": True for a, b in pairs.query_pairs(_SELECT_BLOCKED_AND_MUTED, _parse_keys(pks))}
 
     def entries(self, pk: str) -> Iterable[Contribution]:
         who, whom = split_key(pk)

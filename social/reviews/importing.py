@@ -20,10 +20,11 @@ def create_reviews(user_id: int, reviews: Sequence[NewReview]) -> Mapping[int, i
     """Write a reader's reviews of books without one, in bulk, in the present transaction. Return their ids by book.
 
     A text that no review may have, because it is too long or has no visible character, is left out. Names in old
-    reviews mention nobody here.
+    reviews mention nobody here. A review takes the place of the post of a rating, which an undo does not bring back.
     """
     known = Review.objects.filter(user_id=user_id, book_id__in=[one.book_id for one in reviews])
-    taken = set(known.values_list("book_id", flat=True))
+    rated = dict(known.filter(text="").values_list("book_id", "pk"))
+    taken = set(known.exclude(text="").values_list("book_id", flat=True))
     posts, rows = [], []
     # In the order of their dates, as if they had been written here.
     for one in sorted(reviews, key=lambda one: one.day):
@@ -37,6 +38,7 @@ def create_reviews(user_id: int, reviews: Sequence[NewReview]) -> Mapping[int, i
         post.key, post.created_at = new_key(), datetime.combine(one.day, time(12), UTC)
         posts.append(post)
         rows.append(Review(user_id=user_id, book_id=one.book_id, text=content.text))
+    Post.objects.filter(pk__in=[rated[row.book_id] for row in rows if row.book_id in rated]).delete()
     Post.objects.bulk_create(posts)
     for post, row in zip(posts, rows, strict=True):
         row.post = post

@@ -104,8 +104,9 @@ class _PostFeed(_ChannelFeed):
         if item["note"]:
             return _("Content note: %(note)s") % {"note": item["note"]}
         lines = [to_html(item["text"], item["mentions"])]
-        if item.tally.stars is not None:
-            lines.insert(0, escape(_write_rating(item.tally.stars)))
+        stars = item.tally.stars
+        if stars is not None:
+            lines.insert(0, escape(_write_rating(stars)))
         return "<br>".join(filter(None, lines))
 
     def item_link(self, item: PostRecord) -> str:
@@ -191,9 +192,8 @@ def book_feed(request: HttpRequest, pk: int) -> HttpResponse:
         raise Http404
     reviews = get_reviews(pk, viewer, Order.NEWEST).page.posts
     # By their ids, which are in the order of time.
-    posts = sorted([*get_posts_about(pk, viewer).posts, *reviews], key=lambda post: post["id"], reverse=True)[
-        :PAGE_SIZE
-    ]
+    found = [*get_posts_about(pk, viewer).posts, *reviews]
+    posts = sorted(found, key=lambda post: post["id"], reverse=True)[:PAGE_SIZE]
     title = _("Posts about “%(title)s”") % {"title": book["title"]}
     path, feed_path = make_path("social:book_posts", pk), make_path("social:book_feed", pk)
     return _PostFeed(Channel(title, path, feed_path, posts))(request)

@@ -32,7 +32,8 @@ NEVER: Final = {
     ("accounts.failedlogins", "delete"), ("catalog.book", "delete"), ("accounts.suspension", "add"),
     ("social.post", "delete"),
 }  # fmt: skip
-SAME_AS: Final = {"catalog.tagalias": "catalog.tag"}  # pages with the permissions of another model
+# Pages with the permissions of another model.
+SAME_AS: Final = {"catalog.tagalias": "catalog.tag", "wishes.bookwish": "catalog.book"}
 VERBS: Final = {"changelist": "view", "change": "view", "history": "view", "add": "add", "delete": "delete"}
 
 

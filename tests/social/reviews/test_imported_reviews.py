@@ -9,6 +9,8 @@ from django.test import Client
 from accounts.models import User
 from catalog.library.reviews import NewReview, create_reviews, delete_reviews
 from catalog.models import Book
+from catalog.shelves.models import Shelf
+from catalog.shelves.services import put_on_shelf, rate_book
 from mirror.relay.drains import drain_all
 from mirror.relay.sql_only import sql_only
 from mirror.verify.runs import verify
@@ -32,6 +34,10 @@ def test_imported_reviews_are_shown_at_their_books_only() -> None:
     rebuild()
     warm_up(follower)
     write_review(writer.pk, books[0].pk, Draft("Written here", 8), DAY)
+    # A rating is no review.
+    put_on_shelf(writer.pk, books[1].pk, Shelf.READ, DAY)
+    rate_book(writer.pk, books[1].pk, 6, DAY)
+    assert Post.objects.filter(kind=Post.Kind.RATING).exists()
     drain_all()
     made = create_reviews(
         writer.pk,
@@ -43,6 +49,7 @@ def test_imported_reviews_are_shown_at_their_books_only() -> None:
         ],
     )
     assert list(made) == [books[1].pk, books[2].pk]
+    assert not Post.objects.filter(kind=Post.Kind.RATING).exists()
     drain_all()
     post = Post.objects.get(pk=made[books[1].pk])
     assert (post.created_at.date(), post.text) == (DAY, "Imported text for @Fred")
