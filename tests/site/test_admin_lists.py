@@ -25,7 +25,8 @@ MAX_STATEMENTS: Final = 12
 # Tables with few rows by their nature, and an index with unapplied changes only.
 SMALL: Final = {
     "auth_group", "auth_permission", "django_content_type", "mirror_state", "mirror_identity",
-    "mirror_job", "shop_sale", "shop_deliverymethod", "shop_deliveryprice", "shop_deliveryzone", "sqlite_master",
+    "mirror_job", "shop_sale", "sqlite_master",
+    "shop_deliverymethod", "shop_deliveryprice", "shop_deliveryzone",
     "SCAN mirror_change USING INDEX mirror_change_by_key",
 }  # fmt: skip
 # Without these methods PostgreSQL reads a whole table only if no index gives another plan, as if tables were large.
