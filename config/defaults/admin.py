@@ -50,6 +50,7 @@ UNFOLD: Final[dict[str, Any]] = {
                     _build_item(_("Aliases of tags"), "label", "catalog.tagalias"),
                     _build_item(_("Books on shelves"), "shelves", "catalog.shelfentry"),
                     _build_item(_("Lists of books"), "list", "lists.readinglist"),
+                    _build_item(_("Wishes for books"), "playlist_add", "wishes.bookwish"),
                 ],
             },
             {

@@ -14,6 +14,8 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.ratelimit import count_event, get_client_address
+from accounts.views import render_too_often
+from common.paths import make_path
 from common.refusals import Refused
 from common.web import get_user_id, personal_page, redirect_to, redirect_to_view
 from shop.models import Order
@@ -31,8 +33,7 @@ def guest_page(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpRespo
     @wraps(view)
     def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if wait := count_event("guest-pages", get_client_address(request), *PAGE_LIMIT):
-            text = _("Too many attempts. Try again in a few minutes.")
-            return HttpResponse(text, status=429, content_type="text/plain", headers={"Retry-After": str(wait)})
+            return render_too_often(request, wait, make_path("home"))
         response = view(request, *args, **kwargs)
         response["X-Robots-Tag"] = "noindex"
         return response

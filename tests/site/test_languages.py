@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 # For each page: pairs of its English and its Chinese text.
 PAGES = {
-    "/": [("Find your next book", "用读者的标签"), ("Log in", "登录"), ("Skip to content", "跳到正文")],
+    "/": [("Find your next book", "找到下一本书"), ("Log in", "登录"), ("Skip to content", "跳到正文")],
     "/books/": [("1 book</h2>", "1 本书</h2>"), ("Most read", "读者最多"), ("Filter by tag", "按标签筛选")],
     "/books/?q=ruby+%26": [("A tag is missing after “&amp;”.", "“&amp;”后面缺少标签。")],
     "/books/?q=rubi": [

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 from django.contrib import admin
 from django.contrib.auth.models import Group, Permission
 from django.contrib.contenttypes.models import ContentType
-from django.db.models import Model
+from django.db.models import F, Model
 from django.urls import reverse
 from django.utils import timezone
 
@@ -113,6 +113,7 @@ class MatrixWorld:
         words: dict[str, Any] = {"name": "xqname", "address": "xqaddress", "email": "xqorder@example.org"}
         self.order = make_order(self.owner, Product.objects.order_by("pk")[0], key="xqkey", **words)
         self.guest_order = make_order(None, product, key="xqguestkey", email="guest@example.org")
+        Product.objects.filter(pk=product.pk).update(reserved=F("reserved") + 1)
         self.payment = Payment.objects.create(
             order=self.order, key="xqpayment", amount=1, state=PaymentState.FAILED, reason="xqreason"
         )
