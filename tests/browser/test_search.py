@@ -22,7 +22,7 @@ def hobbit(books: list[Book]) -> Book:
 def test_book_is_found_by_keyboard(person: Page, hobbit: Book) -> None:
     person.goto("/books/")
     settled(person)
-    box = person.get_by_role("combobox")
+    box = person.get_by_role("banner").get_by_role("combobox")
     person.keyboard.press("/")
     expect(box).to_be_focused()
     person.keyboard.type("hobb")
@@ -40,7 +40,7 @@ def test_book_is_found_by_keyboard(person: Page, hobbit: Book) -> None:
     expect(person).to_have_url(re.compile(f"/books/{hobbit.pk}/"))
     settled(person)
     person.keyboard.press("Control+k")
-    expect(person.get_by_role("combobox")).to_be_focused()
+    expect(person.get_by_role("banner").get_by_role("combobox")).to_be_focused()
 
 
 def test_slash_can_be_typed_into_fields(person: Page) -> None:
@@ -59,6 +59,6 @@ def test_search_is_accessible_and_fits(open_page: OpenPage, audit: Audit) -> Non
         assert find_overflows(page, [320, 768, 1920]) == [], path
     page.goto("/books/")
     settled(page)
-    page.get_by_role("combobox").press_sequentially("fan")
+    page.get_by_role("banner").get_by_role("combobox").press_sequentially("fan")
     expect(page.get_by_role("option").first).to_be_visible()
     assert audit(page) == []

@@ -44,9 +44,9 @@ def test_reader_buys_a_book_without_javascript(
 ) -> None:
     page = sign_in(open_page(java_script_enabled=False), alice, live_server)
     page.goto("/")
-    page.get_by_role("combobox").fill("ema")
-    page.get_by_role("combobox").press("Enter")
-    expect(page.get_by_role("combobox")).to_have_value("ema")
+    page.get_by_role("banner").get_by_role("combobox").fill("ema")
+    page.get_by_role("banner").get_by_role("combobox").press("Enter")
+    expect(page.get_by_role("banner").get_by_role("combobox")).to_have_value("ema")
     page.locator(".card-title").get_by_role("link", name="Emma").click()
     page.get_by_role("button", name="Reading", exact=True).click()
     expect(page.get_by_role("button", name="Reading", exact=True, pressed=True)).to_be_visible()
@@ -109,7 +109,7 @@ def test_reader_buys_a_book_by_keyboard(
 
 def find_book(page: Page) -> None:
     """Open the book with the combobox."""
-    box, option = page.get_by_role("combobox"), page.get_by_role("option", name="Emma")
+    box, option = page.get_by_role("banner").get_by_role("combobox"), page.get_by_role("option", name="Emma")
     page.keyboard.press("/")
     expect(box).to_be_focused()
     page.keyboard.type("emm")
