@@ -31,7 +31,7 @@ AUTOCOMPLETE: Final = {
 # A choice shows the fields of another country. The card number never leaves the form for anything but a payment.
 REFRESHING: Final = {
     "hx-post": "",
-    "hx-trigger": "change",
+    "hx-trigger": "change delay:200ms",  # a country that is typed passes through others
     "hx-target": "#address-page",
     "hx-swap": "outerHTML",
     "hx-params": "not card",
