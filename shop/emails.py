@@ -5,7 +5,8 @@ cancelled, sent and refunded orders after the commit and retries for a while.
 
 Buyers choose the name and the address, so these emails could be abused to send text to other people. Therefore unpaid
 orders cause no email, each address gets a limited number per day, and an address that the account has not verified gets
-only the confirmation. Emails to guests link to the order by a signed link, and those to readers by its number.
+only the confirmation. Guests get all emails, because they learn nowhere else that their order was sent; they link to
+the order by a signed link, and those to readers by its number.
 """
 
 import logging
@@ -56,7 +57,7 @@ def send_email(about: str, order_id: int) -> int:
     smtplib's errors, if the mail server refuses it.
     """
     order = Order.objects.filter(pk=order_id).select_related("user").first()
-    if order is None or not _has_happened(about, order) or not _is_verified_address(order):
+    if order is None or not _has_happened(about, order) or not _is_buyers_address(order):
         return 0
     return _send_within_limit(about, order)
 
@@ -73,9 +74,11 @@ def _has_happened(about: str, order: Order) -> bool:
     return False
 
 
-def _is_verified_address(order: Order) -> bool:
-    """Return whether the order's address is the buyer's verified address. Guests have none."""
-    return order.user is not None and fold_address(order.user.email) == fold_address(order.email)
+def _is_buyers_address(order: Order) -> bool:
+    """Return whether the order's address is the buyer's verified address, or that of a guest, who has no other."""
+    if order.user is None:
+        return order.is_of_guest
+    return fold_address(order.user.email) == fold_address(order.email)
 
 
 def _send_within_limit(about: str, order: Order) -> int:

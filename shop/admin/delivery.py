@@ -4,9 +4,10 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin
+from django.db.models import Model
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
-from unfold.admin import ModelAdmin, TabularInline
+from unfold.admin import TabularInline
 from unfold.decorators import display
 
 from accounts.admin_tools import BigTableAdmin
@@ -15,15 +16,27 @@ from shop.models import DeliveryMethod, DeliveryPrice, DeliveryZone
 from shop.money import format_money
 
 
-class _EditableAdmin(BigTableAdmin):
-    """Rows that staff add, edit and delete, with entries in the audit log."""
+class _WithPermissionsOfSales:
+    """A page with the permissions of sales, so that the role "shop" of an existing site has them."""
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return ModelAdmin.has_add_permission(self, request)
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return self.has_view_permission(request)
+
+    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return request.user.has_perm("shop.view_sale") or request.user.has_perm("shop.change_sale")
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return request.user.has_perm("shop.add_sale")
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return request.user.has_perm("shop.change_sale")
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return request.user.has_perm("shop.delete_sale")
 
 
 @admin.register(DeliveryZone)
-class DeliveryZoneAdmin(_EditableAdmin):
+class DeliveryZoneAdmin(_WithPermissionsOfSales, BigTableAdmin):
     """Sets of countries with methods of their own."""
 
     list_display = ["name", "countries"]
@@ -40,7 +53,7 @@ class PriceForm(forms.ModelForm):
         fields = ("max_grams", "price")
 
 
-class PriceInline(TabularInline):
+class PriceInline(_WithPermissionsOfSales, TabularInline):
     """The prices of a method by weight."""
 
     model = DeliveryPrice
@@ -60,7 +73,7 @@ class MethodForm(forms.ModelForm):
 
 
 @admin.register(DeliveryMethod)
-class DeliveryMethodAdmin(_EditableAdmin):
+class DeliveryMethodAdmin(_WithPermissionsOfSales, BigTableAdmin):
     """Methods of delivery. Orders keep the name, the price and the days that they were offered."""
 
     form = MethodForm

@@ -67,9 +67,9 @@ def test_a_guest_orders_pays_and_reads_the_order_by_a_signed_link(guest: Client,
     reader = Client()
     reader.force_login(User.objects.create_user("bob"))
     assert reader.get(f"/shop/orders/{order.pk}/").status_code == 404
-    # Nobody has verified the address, so it gets no other letter.
     mark_order_sent(order.pk)
-    assert tell("sent", order.pk) == 0
+    assert tell("sent", order.pk) == 1
+    assert f"https://books.example{links.order}" in mail.outbox[1].body
 
 
 def test_wrong_links_show_nothing(guest: Client, book: Product, settings: Settings) -> None:

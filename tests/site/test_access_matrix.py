@@ -33,7 +33,11 @@ NEVER: Final = {
     ("social.post", "delete"),
 }  # fmt: skip
 # Pages with the permissions of another model.
-SAME_AS: Final = {"catalog.tagalias": "catalog.tag", "wishes.bookwish": "catalog.book"}
+SAME_AS: Final = {
+    "catalog.tagalias": "catalog.tag",
+    "wishes.bookwish": "catalog.book",
+    **dict.fromkeys(("shop.deliveryzone", "shop.deliverymethod"), "shop.sale"),
+}
 VERBS: Final = {"changelist": "view", "change": "view", "history": "view", "add": "add", "delete": "delete"}
 
 
