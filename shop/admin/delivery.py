@@ -11,7 +11,7 @@ from unfold.admin import TabularInline
 from unfold.decorators import display
 
 from accounts.admin_tools import BigTableAdmin
-from shop.admin.forms import PRICE_LABEL, MoneyField
+from shop.admin.forms import PRICE_LABEL, MoneyField, label_inputs
 from shop.models import DeliveryMethod, DeliveryPrice, DeliveryZone
 from shop.money import format_money
 
@@ -51,6 +51,10 @@ class PriceForm(forms.ModelForm):
     class Meta:
         model = DeliveryPrice
         fields = ("max_grams", "price")
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        label_inputs(self)
 
 
 class PriceInline(_WithPermissionsOfSales, TabularInline):

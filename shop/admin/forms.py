@@ -84,6 +84,12 @@ class ProductForm(ConcurrentEditForm):
         return int(self.instance.stock) if shown is None else int(shown)
 
 
+def label_inputs(form: forms.BaseForm) -> None:
+    """Give each input of a line in a table its label, because the heading of the column is none."""
+    for field in form.fields.values():
+        field.widget.attrs["aria-label"] = field.label
+
+
 class SaleItemForm(ConcurrentEditForm):
     """A product and its price in a sale. The product of an existing line cannot be changed."""
 
@@ -101,8 +107,7 @@ class SaleItemForm(ConcurrentEditForm):
             product = self.fields["product"]
             product.disabled, product.show_hidden_initial = True, False
             product.widget = UnfoldAdminSelectWidget(choices=[(item.product_id, str(item.product))])
-        for field in self.fields.values():  # the heading of the column is no label
-            field.widget.attrs["aria-label"] = field.label
+        label_inputs(self)
 
 
 class CopiesForm(ActionForm):
