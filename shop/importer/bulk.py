@@ -3,12 +3,13 @@
 This is several times faster than ``bulk_create``, and even more with DEBUG, which records every parameter.
 """
 
+import json
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
 from django.db import connection
-from django.db.models import AutoField, DateField, DateTimeField, Field, Model
+from django.db.models import AutoField, DateField, DateTimeField, Field, JSONField, Model
 
 from mirror.utils import arrays
 
@@ -21,7 +22,7 @@ def bulk_insert(model: type[Model], rows: Iterable[Model]) -> int:
     Rows that would break a unique constraint are skipped. Automatic primary keys come from the database.
     """
     fields = _list_fields(model)
-    values = [[field.get_db_prep_save(field.pre_save(row, add=True), connection) for field in fields] for row in rows]
+    values = [[_prepare(field, field.pre_save(row, add=True)) for field in fields] for row in rows]
     return _insert(model, fields, values)
 
 
@@ -33,7 +34,7 @@ def insert_rows(model: type[Model], columns: Sequence[str], rows: Iterable[Row])
     by_column = {str(field.column): field for field in _list_fields(model)}
     given = [by_column.pop(column) for column in columns]
     others = list(by_column.values())
-    defaults = [field.get_db_prep_save(field.get_default(), connection) for field in others]
+    defaults = [_prepare(field, field.get_default()) for field in others]
     converters = _list_converters(given)
     values: list[Row] = []
     for row in rows:
@@ -42,6 +43,13 @@ def insert_rows(model: type[Model], columns: Sequence[str], rows: Iterable[Row])
             cells[number] = convert(cells[number])
         values.append(cells)
     return _insert(model, [*given, *others], values)
+
+
+def _prepare(field: "Field[Any, Any]", value: Any) -> Any:
+    """Return a value in its form in the database. The driver's objects for JSON do not fit into an array."""
+    if isinstance(field, JSONField) and value is not None:
+        return json.dumps(value, cls=field.encoder)
+    return field.get_db_prep_save(value, connection)
 
 
 def _list_fields(model: type[Model]) -> "list[Field[Any, Any]]":
