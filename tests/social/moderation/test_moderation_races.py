@@ -68,5 +68,12 @@ def test_a_report_during_a_decision_is_decided_or_opens_a_new_case(dispute: Disp
 def test_clicks_at_the_same_time_make_one_appeal(dispute: Dispute) -> None:
     dispute.report()
     decision = dispute.decide(Action.HIDE)
-    assert run_together([lambda: appeal_decision(decision, "No.")] * 3) == 2
+    assert run_together([lambda: appeal_decision(decision, "No.")] * 3) == 0
+    assert Appeal.objects.count() == 1
+
+
+def test_only_one_of_two_appeals_at_the_same_time_counts(dispute: Dispute) -> None:
+    dispute.report()
+    decision = dispute.decide(Action.HIDE)
+    assert run_together([lambda: appeal_decision(decision, "No."), lambda: appeal_decision(decision, "Never.")]) == 1
     assert Appeal.objects.count() == 1
