@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 _FORMULA: Final = re.compile(
     r"""(^|;)(?=["\s]*[=+\-@|%\t\r\n＝＋－＠｜％])|(?<=[\r\n])(?=["\s]*[=+\-@|%＝＋－＠｜％])"""
 )
+_ESCAPED: Final = re.compile(r"""(?:^|(?<=[;\r\n]))'(?=["\s]*[=+\-@|%\t\r\n＝＋－＠｜％])""")
 
 
 class CsvRow(NamedTuple):
@@ -71,6 +72,11 @@ class CsvReader:
 def escape_formula(value: object) -> object:
     """Return a value that no spreadsheet executes: an apostrophe precedes text that would start a formula."""
     return _FORMULA.sub(r"\1'", value) if isinstance(value, str) else value
+
+
+def unescape_formula(text: str) -> str:
+    """Return a text without the apostrophes of ``escape_formula``."""
+    return _ESCAPED.sub("", text)
 
 
 def write_lines(header: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:

@@ -88,8 +88,10 @@ def statistics(request: HttpRequest, name: str) -> HttpResponse:
 def year_picture(request: HttpRequest, name: str, year: int) -> HttpResponse:
     """Return the picture of a reader's year as PNG, to share."""
     person = get_profile_by_name(name, request.user.pk)
-    if person is None or person.name != name or not 0 < year <= MAX_YEAR:
+    if not 0 < year <= MAX_YEAR:
         raise Http404
+    if person is None or person.name != name:
+        return redirect_to_spelling(request, person, f"shelves/{year}.png")
     shown = _find_shown(person)
     if Shelf.READ not in shown:
         raise Http404

@@ -1,6 +1,6 @@
 """Genres, books and readers that the steps suggest. The work is bounded, however large the site is.
 
-Genres are the most frequent tags that the catalogue shows, and books the most read ones with the chosen genres. Readers
+Genres are the most frequent tags with the name of one, and books the most read ones with the chosen genres. Readers
 are those who gave these books the most stars, then the latest authors.
 """
 
@@ -22,8 +22,10 @@ from social.mirrors.edges import FollowMirror
 from social.relations.blocks import find_blocked_and_muted
 from social.relations.profiles import Person
 from social.timelines.pages import read_records
+from social.welcome.genres import is_genre
 from social.welcome.models import ChosenGenre
 
+MIN_GENRES: Final = 6  # offered without further tags
 MAX_BOOKS: Final = 10  # suggested at once
 BOOK_PAGES: Final = 5  # of the list of books in which those without a place on a shelf are found
 MAX_GENRE_BOOKS: Final = 20  # books whose readers are candidates
@@ -54,10 +56,12 @@ def find_chosen(user_id: int) -> list[str]:
 
 
 def suggest_genres(user_id: int) -> list[Genre]:
-    """Return the chosen genres, then the most frequent tags."""
+    """Return the chosen genres, then the most frequent ones; other frequent tags if the catalogue has few genres."""
     chosen = find_chosen(user_id)
     frequent = [name for name, _ in find_books().answer.facets]
-    return [Genre(name, name in chosen) for name in dict.fromkeys([*chosen, *frequent])]
+    genres = list(filter(is_genre, frequent))
+    offered = genres if len(genres) >= MIN_GENRES else frequent
+    return [Genre(name, name in chosen) for name in dict.fromkeys([*chosen, *offered])]
 
 
 def suggest_books(user_id: int) -> list[BookRecord]:

@@ -62,7 +62,7 @@ def test_the_old_name_redirects_and_stays_reserved(redis: Redis, settings: Setti
     assert "less than 30 days" in change(client, "Ann Short")
 
     # Every page of the old name leads to the same page of the new one, in each spelling.
-    for rest in ("", "followers/", "following/", "shelves/", "feed/", "shelves/read/feed/"):
+    for rest in ("", "followers/", "following/", "shelves/", "shelves/2025.png", "feed/", "shelves/read/feed/"):
         for browser in (Client(), reader):
             response = browser.get(f"/u/ann lee/{rest}?after=7")
             assert (response.status_code, response.headers["Location"]) == (301, f"/u/Ann%20Reed/{rest}?after=7")

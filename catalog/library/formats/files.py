@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 
 from catalog.library.formats.services import SERVICES, Service
 from catalog.values.isbns import find_isbns
-from common.csv_lines import CsvReader, CsvRow, UnreadableRow
+from common.csv_lines import CsvReader, CsvRow, UnreadableRow, unescape_formula
 
 MAX_ROWS: Final = 20_000
 MAX_CELL_LENGTH: Final = 100_000  # characters
@@ -41,6 +41,8 @@ def read_table(content: bytes) -> Table:
     service = find_service(header)
     # Without a header: one ISBN a line, or several.
     rows = _read_isbns(text) if service is None else list(_read_rows(service, header, lines))
+    if not rows and service is not None:
+        raise FileRefused(_("The file is empty."))
     if not rows:
         raise FileRefused(
             _("The file is no export of Goodreads, The StoryGraph or LibraryThing, and no list of ISBNs.")
@@ -102,7 +104,8 @@ def _read_rows(service: Service, header: Sequence[str], lines: Iterator[CsvRow])
         row: dict[str, str] = {}
         # Trailing empty columns may be missing, and further ones may follow.
         for name, cell in zip(header, line.cells, strict=False):
-            text = cell.strip()
+            # An export of ours has apostrophes before what a spreadsheet would take for a formula.
+            text = unescape_formula(cell).strip()
             if text and name in service.columns:
                 row[name] = text if name == service.review else text[:MAX_NAME_LENGTH]
         if row:

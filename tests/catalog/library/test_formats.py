@@ -6,6 +6,7 @@ import pytest
 
 from catalog.library.formats import FileRefused, ImportedBook, files, read_row, read_table
 from catalog.library.formats.values import convert_review, parse_date, parse_ranges, parse_stars
+from common.csv_lines import write_lines
 
 GOODREADS = (
     "Book Id,Title,Author,Author l-f,Additional Authors,ISBN,ISBN13,My Rating,Average Rating,Publisher,Binding,"
@@ -107,6 +108,16 @@ def test_refused_files(monkeypatch: pytest.MonkeyPatch) -> None:
     ):
         with pytest.raises(FileRefused):
             read_table(content)
+
+
+@pytest.mark.parametrize(
+    "text", ["=SUM(1)", "- one\n- two; - three", "@ann said", "+1;=2", "'quoted'", "a - b", '"=x"', "＝和\n-1\n'tis"]
+)
+def test_an_own_export_comes_back_without_its_guards(text: str) -> None:
+    columns = GOODREADS.strip().split(",")
+    given = {"Title": text, "Exclusive Shelf": "read", "My Review": text}
+    [row] = read_table("".join(write_lines(columns, [[given.get(name, "") for name in columns]])).encode()).rows
+    assert (row["Title"], row["My Review"]) == (text, text)
 
 
 def test_a_refusal_names_the_damaged_line() -> None:
