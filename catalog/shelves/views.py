@@ -281,7 +281,8 @@ def render_refusal(request: HttpRequest, why: str, status: int, address: str = "
     """Return an answer that nothing was changed. htmx gets only the message, and shows it in place of the button."""
     if wants_json(request):
         return json_error(why, status)
-    context = {"why": why, "back": address}
+    # A note that was typed is shown again, so that it can be copied.
+    context = {"why": why, "back": address, "note": request.POST.get("note", "")}
     if not is_partial(request):
         template = "catalog/shelves/refused.html"
     else:

@@ -150,8 +150,9 @@ def test_progress_is_noted_shown_and_leads_to_the_end(
         change(JSON, 400, action="progress", **fields)
     for pages, beyond in (("", 321), ("100", 101)):  # of the book, and of the reader's edition
         change(action="pages", pages=pages)
-        refused = change(HTMX, 400, action="progress", amount=beyond, unit="page")
+        refused = change(HTMX, 400, action="progress", amount=beyond, unit="page", note="so <far>")
         assert f"This book has {beyond - 1} pages." in refused
+        assert "so &lt;far&gt;" in refused
         assert re.search(r'<p role="alert" tabindex="-1" autofocus>', refused)
     change(action="pages", pages="")
     assert not ReadingProgress.objects.exists()
