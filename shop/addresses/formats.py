@@ -128,7 +128,10 @@ class AddressErrors(ValueError):
 
 
 def normalise(country: str, parts: Mapping[str, str]) -> dict[str, str]:
-    """Return the fields of an address in their usual form, without empty ones. Raises AddressErrors."""
+    """Return the fields of an address as typed, region and postcode in their usual form, without empty ones.
+
+    Raises AddressErrors. The text on the parcel has capitals where its country wants them (``format_address``).
+    """
     typed = {FIELD_NAMES[name]: text for name, text in parts.items() if text}
     if "postal_code" in typed:
         # Digits of full width are common in Japan and China.
@@ -144,7 +147,8 @@ def normalise(country: str, parts: Mapping[str, str]) -> dict[str, str]:
         if wrong:
             raise AddressErrors(wrong) from error
         found = typed
-    return {own: found[library] for own, library in FIELD_NAMES.items() if found.get(library)}
+    kept = {**typed, **{name: found[name] for name in ("country_area", "postal_code") if found.get(name)}}
+    return {own: kept[library] for own, library in FIELD_NAMES.items() if kept.get(library)}
 
 
 def format_address(country: str, parts: Mapping[str, str]) -> str:

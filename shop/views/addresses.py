@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.conf import settings
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -43,7 +44,9 @@ class EditAddress(View):
 
     def get(self, request: HttpRequest, pk: int | None = None) -> HttpResponse:
         row = self._find(request, pk)
-        return self._page(request, AddressForm(initial=fill_form(row) if row else {}), row)
+        return self._page(
+            request, AddressForm(initial=fill_form(row) if row else {"country": settings.SELLER_COUNTRY}), row
+        )
 
     def post(self, request: HttpRequest, pk: int | None = None) -> HttpResponse:
         row = self._find(request, pk)

@@ -109,8 +109,10 @@ class Checkout(View):
         shortages: Iterable[Shortage] = (),
         status: int = 200,
         now: reading.CartView | None = None,
-        saved: Iterable[SavedAddress] = (),
+        saved: Iterable[SavedAddress] | None = None,
     ) -> HttpResponse:
+        if saved is None and request.user.is_authenticated:
+            saved = list_addresses(get_user_id(request))
         now = now or reading.read_cart(get_session_digest(request))
         cart = make_checkout_page(now, form.target, shortages)
         today = timezone.localdate(clock.now())
