@@ -212,4 +212,5 @@ def test_nothing_found_offers_popular_books_and_a_correction(client: Client) -> 
     assert "Ask for this book" in nothing
     mistyped = client.get("/search/?q=hobit").content.decode()
     assert "Similar books" in mistyped
+    assert "Ask for this book" in mistyped
     assert ">hobbit</a>" in mistyped

@@ -90,6 +90,7 @@ def test_an_order_keeps_its_address_and_the_next_one_begins_with_it(desk: Client
     order = Order.objects.get()
     assert order.address == "Sto Helit Ltd\n1 Long Lane\nLONDON\nSW1A 1AA\nUNITED KINGDOM"
     assert (order.country, order.phone, order.address_parts["postcode"]) == ("GB", "+44 20 1", "SW1A 1AA")
+    assert order.address_parts["city"] == "London"
     assert "Sto Helit Ltd" in text_of(desk.get(f"/shop/orders/{order.pk}/"))
     saved = SavedAddress.objects.get()
     assert (saved.name, saved.address, saved.phone) == ("Alice", order.address, order.phone)
@@ -154,6 +155,9 @@ def test_addresses_are_added_changed_and_removed_by_their_reader_alone(
     carts.set_line(digest_in(desk), book.pk, 1)
     page = desk.get(f"/shop/checkout/?saved={second.pk}")
     assert page.context["form"].initial["street"] == "2 Long Lane"
+    # Another country leaves the addresses to choose from.
+    page = desk.post("/shop/checkout/", {"refresh": "1", "country": "DE"})
+    assert f"?saved={second.pk}" in page.content.decode()
     stranger = Client()
     stranger.force_login(User.objects.create_user("bob"))
     for pk in (first.pk, 4711):
