@@ -54,6 +54,7 @@ def prepare(site: Installation) -> None:
     provider = "from shop.payments.fake import FakeProvider\n\n\nclass Provider(FakeProvider):\n    pass\n"
     (site.work / "real.py").write_text(provider)
     given = f"PYTHONPATH={site.work} PAYMENT_PROVIDER=real.Provider EMAIL_URL=smtp+tls://name:secret@mail.example:587"
+    given += " SELLER_NAME=Shop SELLER_ADDRESS=Quay SELLER_EMAIL=shop@books.example SELLER_COUNTRY=DE"
     site.run(f"{given} python manage.py check --deploy --fail-level WARNING")
     site.run(site.services["migrate"]["command"])
     site.run("python manage.py loaddata seed_examples")
