@@ -23,7 +23,7 @@ from catalog.shelves.models import EarlierReading, Privacy, Shelf, ShelfEntry
 from mirror.relay.drains import drain_all
 from social.models import Post
 from social.reviews.models import Review
-from tests.catalog.library.test_formats import GOODREADS
+from tests.catalog.library.test_formats import GOODREADS, LIBRARYTHING, STORYGRAPH
 from tests.support.catalog.make import make_book
 from tests.support.warm_mirrors import rebuild
 
@@ -125,6 +125,39 @@ def test_import_matches_applies_repeats_and_undoes(reader: User, books: list[Boo
     assert set(map(str, again.rows.values_list("changes", flat=True))) == {"{}"}
     assert services.undo_import(reader.pk, made.pk)
     assert run(made).state == State.UNDONE
+    assert snapshot() == before
+
+
+FILES_OF_OTHERS = {
+    "The StoryGraph": STORYGRAPH
+    + "A book,Nobody,,9780061120084,paperback,read,2020/01/08,2022/05/06,"
+    + '"2020/01/02-2020/02/03, 2022/05/06",2,,,,,,,,4.25,Good,,,"one, two",Yes\n'
+    + "The Third Book,Adele Lee,,,,did-not-finish,2020/01/08,,,0,,,,,,,,,,,,,No\n",
+    "LibraryThing": LIBRARYTHING
+    + "1\tA book\t1\tNobody\t\tx\t1960\tGood\t3.5\t\t\tBook\t\t2020-01-02\t2020-02-03\t"
+    + "fun, old\tYour library\t[0061120081]\t9780061120084\t2019-12-31\n"
+    + "2\tThe Third Book\t1\tLee, Adele\t\t\t\t\t\t\t\t\t\t\t\t\tWishlist\t[]\t\t[2019-12-31]\n",
+}
+
+
+@pytest.mark.parametrize("service", FILES_OF_OTHERS)
+def test_files_of_other_services_change_nothing_again_and_are_undone(
+    reader: User, books: list[Book], service: str
+) -> None:
+    before = snapshot()
+    found = []
+    for _ in range(2):
+        table = read_table(FILES_OF_OTHERS[service].encode())
+        made = run(services.start_import(reader.pk, "export", table))
+        assert services.confirm_import(reader.pk, made.pk)
+        assert run(made).state == State.DONE
+        found.append((made, snapshot()))
+    (first, after), (_again, later) = found
+    assert set(ShelfEntry.objects.values_list("book", flat=True)) == {books[0].pk, books[2].pk}
+    assert ListedBook.objects.count() == 2
+    assert (before != after, later) == (True, after)
+    assert services.undo_import(reader.pk, first.pk)
+    assert run(first).state == State.UNDONE
     assert snapshot() == before
 
 
