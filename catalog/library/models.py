@@ -1,4 +1,4 @@
-"""Models of imports. Their rows keep what the file told, the book that was found, and what the import changed."""
+"""Models of imports. Their rows keep the content of the file, the found book, and the changes."""
 
 from typing import Any
 

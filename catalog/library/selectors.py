@@ -40,7 +40,7 @@ class Progress(NamedTuple):
 
 
 class ShownRow(NamedTuple):
-    """A row, what it tells, what it changes, its book, and the candidates among which the reader chooses.
+    """A row with its content, its changes, its book, and the candidates for the reader to choose from.
 
     summary: None for a row whose book is not known.
     """

@@ -1,8 +1,8 @@
 """Apply rows to a reader's shelves, readings, reviews and lists, and undo that.
 
 What the reader already has is never overwritten: a row fills only empty fields, and moves only a book that the reader
-wants to read, if it tells that the book was begun or read. Each row notes what it changed, so an undo changes only
-that, and leaves what the reader has changed since. All writes of a chunk belong to one transaction of the caller, and
+wants to read, if it tells that the book was begun or read. Each row notes its changes, so an undo reverts only
+these, and leaves later changes of the reader. All writes of a chunk belong to one transaction of the caller, and
 are bulk writes, because 20,000 single ones would take minutes. They send no signal, so no follower's timeline shows
 imported ratings.
 """

@@ -35,7 +35,7 @@ def preview_entries(user_id: int, chunk: Chunk, today: date) -> None:
 def undo_entries(user_id: int, rows: Sequence[ImportRow]) -> None:
     """Remove earlier readings, empty the fields that rows filled, and remove the entries that they made.
 
-    What the reader has changed since stays, and so does an entry whose book was read again or has progress.
+    Later changes of the reader stay, and so does an entry whose book was read again or has progress.
     """
     EarlierReading.objects.filter(pk__in=collect_changes(rows, "readings")).delete()
     entries = _lock_entries(user_id, set(map(get_book_id, rows)))

@@ -142,7 +142,7 @@ def _queue_emails(decision: Decision) -> None:
     author = decision.case.author
     if decision.action != Action.DISMISS and author is not None:
         queue_email("decision", decision.pk, get_email_language(author))
-    # Staff who open a case are its reporters, and know what they decided.
+    # Staff are the reporters of the cases that they open, and know the decision.
     others = decision.case.reports.exclude(reporter=decision.staff)
     for pk, language in others.values_list("pk", "language"):
         queue_email("result", pk, language)
