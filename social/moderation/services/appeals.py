@@ -1,5 +1,6 @@
 """Appeals against decisions, by the author or by a reporter, within six months and once each."""
 
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 from django.conf import settings
@@ -32,18 +33,13 @@ def may_appeal(decision: Decision, report: Report | None = None) -> bool:
 @repeat_after_conflict
 def appeal_decision(decision: Decision, text: str, report: Report | None = None) -> Appeal:
     """Appeal against a decision, or return the same appeal that was made before. Raises NotAppealable."""
-    # The second of two clicks
+    if may_appeal(decision, report):
+        # The second of two clicks at the same time
+        with suppress(IntegrityError), transaction.atomic():
+            return Appeal.objects.create(decision=decision, report=report, text=text, language=get_language() or "")
     if made := decision.appeals.filter(report=report, text=text).first():
         return made
-    if not may_appeal(decision, report):
-        raise NotAppealable
-    try:
-        with transaction.atomic():
-            return Appeal.objects.create(decision=decision, report=report, text=text, language=get_language() or "")
-    except IntegrityError as error:
-        if made := decision.appeals.filter(report=report, text=text).first():
-            return made
-        raise NotAppealable from error
+    raise NotAppealable
 
 
 def may_decide_appeal(appeal: Appeal, staff: User) -> bool:
