@@ -10,10 +10,11 @@ from shop.models.payment import Payment, PaymentState
 from shop.models.product import Product, ProductQuerySet, VatClass
 from shop.models.recommendation import Recommendation
 from shop.models.sale import Sale, SaleItem, SaleQuerySet
-from shop.models.stock_alert import StockAlert
+from shop.models.stock_alert import AlertKind, StockAlert
 from shop.models.view import View
 
 __all__ = [
+    "AlertKind",
     "Cart",
     "DeliveryMethod",
     "DeliveryMethodQuerySet",
