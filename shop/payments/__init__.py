@@ -77,8 +77,8 @@ class Provider(Protocol):
     def give_up(self, key: str) -> Answer:
         """Forbid any later charge under this key. Return FAILED, or the outcome if the charge was made before."""
 
-    def refund(self, key: str) -> None:
-        """Refund a charge, once."""
+    def refund(self, key: str, refund: str, amount: int) -> None:
+        """Refund part of a charge, once per ``refund`` key."""
 
     def decode_callback(self, body: bytes, headers: Mapping[str, str]) -> tuple[str, Answer]:
         """Decode a callback into the key and the answer. Raises BadSignature."""
