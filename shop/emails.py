@@ -23,7 +23,7 @@ from accounts.words import break_links
 from common import clock
 from common.text import fold_address
 from mirror.utils import after_commit
-from shop.models import Order, PaymentState
+from shop.models import Order, Refund
 from shop.selectors.orders import OrderView
 from shop.seller import get_seller
 
@@ -40,6 +40,8 @@ def make_email(about: str, order: Order) -> EmailMultiAlternatives:
     with override(order.language or settings.LANGUAGE_CODE):
         context: dict[str, Any] = {"order": order, "lines": lines, "links": view.links}
         context |= {"vat": view.vat, "arrival": view.arrival}
+        if about == "refunded":
+            context["refunds"] = Refund.objects.filter(payment__order=order)
         context |= {"seller": get_seller(), "return_days": settings.RETURN_DAYS}
         # The name of a company may be a host name.
         context |= {"name": break_links(order.name), "address": break_links(order.address)}
@@ -75,8 +77,7 @@ def _has_happened(about: str, order: Order) -> bool:
         case "sent":
             return order.sent_at is not None
         case "refunded":
-            states = (PaymentState.REFUND_DUE, PaymentState.REFUNDED)
-            return order.payments.filter(state__in=states).exists()
+            return Refund.objects.filter(payment__order=order).exists()
     return False
 
 

@@ -1,4 +1,7 @@
-"""Mirrors that derive notifications of sent orders and of books that are back or cheaper. The key is that of the row."""
+"""Mirrors that derive notifications of sent orders, and of books that are back or cheaper.
+
+The key is that of the row.
+"""
 
 from collections.abc import Iterable, Sequence
 from typing import Final

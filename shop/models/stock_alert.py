@@ -28,7 +28,9 @@ class StockAlert(models.Model):
     product = models.ForeignKey(
         Product, verbose_name=_("product"), on_delete=models.CASCADE, related_name="+", db_index=False
     )
-    kind = models.CharField(_("waits for"), max_length=5, choices=AlertKind, default=AlertKind.STOCK, db_default="stock")
+    kind = models.CharField(
+        _("waits for"), max_length=5, choices=AlertKind, default=AlertKind.STOCK, db_default="stock"
+    )
     cents = models.PositiveIntegerField(_("price"), null=True, blank=True, help_text=_("In cents."))
     created_at = models.DateTimeField(_("since"), default=timezone.now)
     back_at = models.DateTimeField(_("notified"), null=True, blank=True)

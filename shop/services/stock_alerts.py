@@ -94,7 +94,9 @@ def note_returns() -> int:
 def _note_slice() -> int:
     with transaction.atomic():
         sales = Sale.objects.running_at(clock.now())
-        cheaper = SaleItem.objects.filter(product_id=OuterRef("product_id"), price__lt=OuterRef("cents"), sale__in=sales)
+        cheaper = SaleItem.objects.filter(
+            product_id=OuterRef("product_id"), price__lt=OuterRef("cents"), sale__in=sales
+        )
         is_cheaper = Q(product__price__lt=F("cents")) | Exists(cheaper)
         back = StockAlert.objects.filter(
             Q(kind=AlertKind.STOCK) | is_cheaper,

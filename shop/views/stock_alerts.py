@@ -58,6 +58,10 @@ def _change(request: HttpRequest) -> HttpResponse:
         return json_response({"waits": product_id is not None})
     if product_id is not None:
         is_price = kind == AlertKind.PRICE
-        promise = _("We will tell you when this book is cheaper.") if is_price else _("We will tell you when this book is back in stock.")
+        promise = (
+            _("We will tell you when this book is cheaper.")
+            if is_price
+            else _("We will tell you when this book is back in stock.")
+        )
         messages.success(request, promise)
     return redirect_to(target)
