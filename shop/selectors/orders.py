@@ -186,7 +186,9 @@ def get_guest_order(order_id: int, token: str) -> OrderView | None:
 
 
 def _make_view(order: Order) -> OrderView:
-    return OrderView(order, list(order.lines.order_by("pk")), list(order.payments.order_by("pk")), clock.now())
+    # With the books, whose present covers the page shows.
+    lines = order.lines.order_by("pk").select_related("product__book")
+    return OrderView(order, list(lines), list(order.payments.order_by("pk")), clock.now())
 
 
 def _sort_lines(order: Order) -> list[OrderLine]:
