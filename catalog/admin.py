@@ -25,6 +25,7 @@ from catalog.books.languages import CODES_BY_THREE_LETTERS, find_spellings, get_
 from catalog.details.admin import BookDetailsInline
 from catalog.models import Author, Book, Tag, TagAlias, Tagging
 from catalog.names import normalise
+from catalog.pictures.admin import PICTURE_FIELDS, AuthorForm, BookForm, PictureAdminMixin
 from catalog.shelves import admin as _shelves  # noqa: F401  (registers its pages)
 from catalog.tags import aliases, services
 from catalog.values.isbns import normalise_isbn
@@ -151,9 +152,10 @@ def _has_product(book: Book) -> bool:
 
 
 @admin.register(Book)
-class BookAdmin(TagActionAdmin):
+class BookAdmin(PictureAdminMixin, TagActionAdmin):
     """Books. Actions add a tag to many books, or remove it from them."""
 
+    form = BookForm
     inlines = [BookDetailsInline, TaggingInline]
 
     list_display = ["name", "author_names", "year", "popularity", "rating"]
@@ -161,7 +163,7 @@ class BookAdmin(TagActionAdmin):
     linked_lookups = ["tags__id__exact", "authors__id__exact"]  # links in the lists of tags and authors
     search_fields = ["title", "original_title", "isbn", "authors__name"]
     autocomplete_fields = ["authors"]
-    readonly_fields = ["goodreads_id", "product_page"]
+    readonly_fields = ["goodreads_id", "product_page", "shown_picture"]
     fields = [
         "title",
         "original_title",
@@ -173,6 +175,7 @@ class BookAdmin(TagActionAdmin):
         "popularity",
         "rating",
         "goodreads_id",
+        *PICTURE_FIELDS,
     ]
     actions = ["add_tag", "remove_tag"]
     ordering = ["-popularity", "pk"]
@@ -252,11 +255,13 @@ def _link_to_books(lookup: str, row: Any) -> str:
 
 
 @admin.register(Author)
-class AuthorAdmin(AuditedAdmin):
+class AuthorAdmin(PictureAdminMixin, AuditedAdmin):
     """Authors of books."""
 
+    form = AuthorForm
     list_display = ["name", "book_list"]
-    fields = ["name", "bio"]
+    fields = ["name", "bio", *PICTURE_FIELDS]
+    readonly_fields = ["shown_picture"]
     search_fields = ["name"]
     ordering = ["name"]
 
