@@ -8,11 +8,12 @@ from typing import Any, Final
 import orjson
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.urls import get_resolver
+from django.urls import get_resolver, reverse
 from django.utils.cache import patch_cache_control, patch_vary_headers
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
+from catalog.authors.merging import find_merged_author
 from catalog.books import cover_images
 from catalog.listing.filters import list_parameters, read_filters
 from catalog.listing.results import MAX_PAGES, BookList
@@ -26,7 +27,7 @@ from catalog.selectors import (
 )
 from catalog.signals import book_shown
 from common.public_pages import public_page
-from common.web import get_visitor, is_partial, json_error, json_response, wants_json
+from common.web import get_visitor, is_partial, json_error, json_response, redirect_to, wants_json
 
 HOUR: Final = 3600  # seconds
 YEAR: Final = 365 * 24 * HOUR
@@ -103,7 +104,7 @@ def author_page(request: HttpRequest, pk: int) -> HttpResponse:
     """
     author = get_author(pk)
     if author is None:
-        return _render_not_found(request, _("Author not found."))
+        return _redirect_merged_author(request, pk)
     after = request.GET.get("after", "")
     find_own_books = partial(find_books_by_author, pk, after, viewer=_get_card_viewer(request))
     page = _find_pages(request, find_own_books)
@@ -168,6 +169,14 @@ def _parse_page_count(text: str | None, most: int) -> int:
     if len(text) >= 10:
         return 1
     return max(1, min(int(text), most))
+
+
+def _redirect_merged_author(request: HttpRequest, pk: int) -> HttpResponse:
+    """Redirect to the author into which another one was merged, for good; 404 if there is none."""
+    author = find_merged_author(pk)
+    if author is None:
+        return _render_not_found(request, _("Author not found."))
+    return redirect_to(reverse("author", args=[author]), status=301)
 
 
 def _render_not_found(request: HttpRequest, message: str) -> HttpResponse:
