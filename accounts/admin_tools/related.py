@@ -47,7 +47,7 @@ def register_related_rows(owner: type[Model], *related: RelatedRows) -> None:
 
 
 def count_related(label: Any, find: Callable[[Any], QuerySet[Any]], lookup: str) -> RelatedRows:
-    """Return a link to the rows that ``find`` returns, with their number. lookup: the filter of their list by the row."""
+    """Return a link to the rows that ``find`` returns, with their number. lookup: the filter of their list."""
     model = find(0).model
     return RelatedRows(
         label,

@@ -112,8 +112,7 @@ class SalesFigures:
 
     def _link_refunded(self, period: Period) -> str:
         """Link to the orders that were refunded in a period, without refunds of payments that paid for nothing."""
-        refunded = {"payments__state": "refunded", "payments__events__kind__in": "paid,paid late"}
-        return self._link(**refunded, **period.query("payments__updated_at"))
+        return self._link(payments__state="succeeded", **period.query("payments__refunds__done_at"))
 
     def _link(self, **query: str) -> str:
         return link("shop_order", **query) if self.has_links else ""

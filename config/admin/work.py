@@ -28,7 +28,7 @@ def build_payments(today: date) -> Tile:
             link("shop_payment", state__exact="failed", updated_at__gte=since.strftime(FORMAT)),
         ),
         Figure(_("without an answer"), problems.open, link("shop_payment", state__exact="started")),
-        Figure(_("to be refunded"), problems.refunds, link("shop_payment", state__exact="refund due")),
+        Figure(_("to be refunded"), problems.refunds, link("shop_payment", refund_due__gt="0")),
     ]
     return Tile(_("Payment problems"), figures, "amber" if problems.failed or problems.refunds else "")
 

@@ -23,7 +23,7 @@ class Migration(migrations.Migration):
     dependencies = [
         ("accounts", "0013_audit_log"),
         ("mirror", "0012_no_backups"),
-        ("shop", "0018_figures_of_sales"),
+        ("shop", "0021_figures_of_sales"),
         ("site", "0002_moderators"),
     ]
 

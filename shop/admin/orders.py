@@ -28,11 +28,12 @@ from shop.admin.concurrent_edits import ConcurrentEditForm, SerialisedEdits
 from shop.admin.payments import STATE_LABELS as PAYMENT_LABELS
 from shop.admin.row_actions import UnchangedRow, apply_to_each, warn_of_unchanged
 from shop.delivery.vat import format_rate
-from shop.models import Order, OrderEvent, OrderLine, OrderState, Payment, PaymentState
+from shop.models import Order, OrderEvent, OrderLine, OrderState, Payment, PaymentState, PaymentStatus, Refund
 from shop.money import format_money
 from shop.selectors.orders import OrderView
 from shop.services.errors import NotRefundable, NotSent
-from shop.services.orders import cancel_order, mark_order_sent, refund_order
+from shop.services.orders import cancel_order, mark_order_sent
+from shop.services.refunds import refund_order
 
 MAX_SEARCHED_ORDERS: Final = 50_000  # number of newest orders that a search for an address covers
 STATE_LABELS: Final = {
@@ -47,7 +48,7 @@ STATE_LABELS: Final = {
 class _Step(NamedTuple):
     """A step that staff take with orders. state: orders in it stay as they are. describe: returns the message."""
 
-    do: Callable[[int, Any], Order]
+    do: Callable[[int, Any], Order | Refund]
     state: OrderState | None
     question: Any
     effect: Any
@@ -85,12 +86,19 @@ REFUNDING: Final = _Step(
 )
 
 
-class _PaymentFilter(admin.ChoicesFieldListFilter):
-    """Orders with a payment in one state."""
+class _PaymentFilter(admin.SimpleListFilter):
+    """Orders with a payment of one status."""
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self.title = _("payment")
+    title = _("payment")
+    parameter_name = "payment"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return list(PaymentStatus.choices)
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Order]) -> QuerySet[Order]:
+        if self.value() not in PaymentStatus.values:
+            return queryset
+        return queryset.filter(pk__in=Payment.objects.of_status(str(self.value())).values("order"))
 
 
 class _OrderInline(TabularInline):
@@ -137,11 +145,26 @@ class PaymentInline(_OrderInline):
 
     model = Payment
     ordering: ClassVar[Any] = ["pk"]
-    fields = readonly_fields = ["state", "formatted_sum", "reference", "failure", "created_at", "updated_at"]
+    fields = readonly_fields = ["words", "formatted_sum", "refunds", "reference", "failure", "created_at", "updated_at"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Payment]:
+        return super().get_queryset(request).prefetch_related("refunds")
+
+    @display(description=_("state"))
+    def words(self, payment: Payment) -> str:
+        return str(payment.status.label)
 
     @display(description=_("amount"))
     def formatted_sum(self, payment: Payment) -> str:
         return format_money(payment.amount)
+
+    @display(description=_("refunds"))
+    def refunds(self, payment: Payment) -> str:
+        found = [
+            f"{format_money(refund.amount)} {refund.get_state_display()} ({refund.why})"
+            for refund in payment.refunds.all()
+        ]
+        return "; ".join(found) or "–"
 
     @display(description=_("reason"))
     def failure(self, payment: Payment) -> str:
@@ -170,15 +193,14 @@ class OrderAdmin(SerialisedEdits, ExportAdmin, LedgerAdmin):
     personal_fields = ("name", "email", "address", "phone")
     list_display = ["number", "customer", "status", "payment", "formatted_sum", "created_at", "paid_at"]
     list_display_links = ["number"]
-    list_filter = ["state", ("payments__state", _PaymentFilter), "paid_at"]
+    list_filter = ["state", _PaymentFilter, "paid_at"]
     linked_lookups = [  # the customer column, the page of a product and the figures of the home page
         "user__id__exact",
         "lines__product__exact",
         "state__in",
         "payments__state",
-        "payments__events__kind__in",
-        "payments__updated_at__gte",
-        "payments__updated_at__lt",
+        "payments__refunds__done_at__gte",
+        "payments__refunds__done_at__lt",
     ]
     list_select_related = ["user"]
     search_fields = ["email"]
@@ -216,8 +238,8 @@ class OrderAdmin(SerialisedEdits, ExportAdmin, LedgerAdmin):
     @admin.action(description=_("Download selected rows as CSV"), permissions=["view"])
     def export_csv(self, request: HttpRequest, rows: QuerySet[Order]) -> StreamingHttpResponse:
         has_failed = Case(When(state=PaymentState.FAILED, then=1), default=0)
-        payments = Payment.objects.filter(order=OuterRef("pk")).order_by(has_failed, "-pk").values("state")[:1]
-        return super().export_csv(request, rows.annotate(payment_state=Subquery(payments)))
+        payments = Payment.objects.with_status().filter(order=OuterRef("pk")).order_by(has_failed, "-pk")
+        return super().export_csv(request, rows.annotate(payment_state=Subquery(payments.values("status_now")[:1])))
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Order], search_term: str
@@ -273,13 +295,13 @@ class OrderAdmin(SerialisedEdits, ExportAdmin, LedgerAdmin):
 
     @display(description=_("payment"), label=PAYMENT_LABELS)
     def payment(self, order: Order) -> tuple[str, str] | str:
-        state = _find_payment_state(order)
-        return (state, str(PaymentState(state).label)) if state else "–"
+        status = _find_payment_status(order)
+        return (status, str(status.label)) if status else "–"
 
     @display(description=_("payment"))
     def payment_words(self, order: Order) -> str:
-        state = _find_payment_state(order)
-        return str(PaymentState(state).label) if state else "–"
+        status = _find_payment_status(order)
+        return str(status.label) if status else "–"
 
     @display(description=_("total"))
     def formatted_sum(self, order: Order) -> str:
@@ -335,10 +357,10 @@ class OrderAdmin(SerialisedEdits, ExportAdmin, LedgerAdmin):
         return len(done)
 
 
-def _find_payment_state(order: Order) -> str:
-    """Return the state of the payment that counts: the newest that did not fail, else the newest, or ""."""
+def _find_payment_status(order: Order) -> PaymentStatus | None:
+    """Return the status of the payment that counts: the newest that did not fail, else the newest."""
     found = sorted(order.payments.all(), key=lambda payment: (payment.state != PaymentState.FAILED, payment.pk))
-    return found[-1].state if found else ""
+    return found[-1].status if found else None
 
 
 def _explain_refusal(order: Order, refusal: Refused) -> str:

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from datetime import date, datetime
 from typing import Final, NamedTuple
 
-from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Sum
+from django.db.models import Count, F, Q, Sum
 from django.db.models.functions import TruncDate
 
 from mirror.admin import count_rows
 from shop.catalog_hooks.buy_box import MAX_FEW_COPIES
-from shop.models import Cart, EventKind, Order, OrderEvent, OrderLine, OrderState, Payment, PaymentState, Product
+from shop.models import Cart, Order, OrderLine, OrderState, Payment, PaymentState, Product, Refund, RefundState
 
 MAX_TOP_BOOKS: Final = 10
 KEPT_STATES: Final = (OrderState.PAID, OrderState.SENT)  # of orders that were paid and not cancelled
@@ -54,8 +54,9 @@ def read_sales_by_day(since: datetime) -> SalesByDay:
             kept=Count("pk", filter=is_kept), income=Sum("total"), kept_income=Sum("total", filter=is_kept, default=0)
         )
     )
-    refunds = _find_refunds().filter(updated_at__gte=since).order_by()
-    refunded = dict(refunds.values_list(TruncDate("updated_at")).annotate(Sum("amount")))
+    # Payments that paid for nothing, such as late ones, never were income.
+    made = Refund.objects.filter(state=RefundState.DONE, done_at__gte=since, payment__state=PaymentState.SUCCEEDED)
+    refunded = dict(made.order_by().values_list(TruncDate("done_at")).annotate(Sum("amount")))
     return SalesByDay(
         orders={day: count for day, count, _, _ in sold},
         income={day: cents for day, _, cents, _ in sold},
@@ -77,17 +78,11 @@ def count_carts() -> int:
     return count_rows(Cart.objects.all())
 
 
-def _find_refunds() -> QuerySet[Payment]:
-    """Return the refunded payments that had paid for an order. Others, such as late ones, were never income."""
-    paid = OrderEvent.objects.filter(payment=OuterRef("pk"), kind__in=(EventKind.PAID, EventKind.PAID_LATE))
-    return Payment.objects.filter(Exists(paid), state=PaymentState.REFUNDED)
-
-
 def read_spending(user_id: int) -> int:
     """Return what a reader paid for orders that were not cancelled, less refunds, in cents."""
     kept = Order.objects.filter(user=user_id, state__in=KEPT_STATES).aggregate(cents=Sum("total"))["cents"]
-    refunds = _find_refunds().filter(order__user=user_id, order__state__in=KEPT_STATES)
-    return int(kept or 0) - int(refunds.aggregate(cents=Sum("amount"))["cents"] or 0)
+    paid = Payment.objects.filter(order__user=user_id, order__state__in=KEPT_STATES, state=PaymentState.SUCCEEDED)
+    return int(kept or 0) - int(paid.aggregate(cents=Sum("refunded"))["cents"] or 0)
 
 
 def count_orders_to_ship() -> int:
@@ -101,7 +96,7 @@ def count_payment_problems(since: datetime) -> PaymentProblems:
     return PaymentProblems(
         count_rows(rows.filter(state=PaymentState.FAILED, updated_at__gte=since)),
         count_rows(rows.filter(state=PaymentState.STARTED)),
-        count_rows(rows.filter(state=PaymentState.REFUND_DUE)),
+        count_rows(rows.filter(refund_due__gt=0)),
     )
 
 

@@ -12,9 +12,10 @@ from mirror.utils import after_commit
 from shop import emails, shortages
 from shop.models import EventKind, Order, OrderState
 from shop.money import format_money
-from shop.services import payments, stock
-from shop.services.errors import NotRefundable, NotSent, OrderNotFound, OrderStateRefused
+from shop.services import refunds, stock
+from shop.services.errors import OrderNotFound, OrderStateRefused
 from shop.services.order_steps import lock_order, record_step
+from shop.services.payments import REFUND_REASONS
 
 
 @repeat_after_conflict
@@ -70,7 +71,7 @@ def _cancel_order(order_id: int, by: User | None) -> Order:
         record_step(order_id, EventKind.CANCELLED, by=by)
         if by is not None and order.user_id != by.pk:
             audit.record_event(audit.Kind.CANCELLED, order, format_money(order.total), actor=by)
-        payments.mark_refunds_due(order)
+        refunds.refund_rest(order, REFUND_REASONS[OrderState.CANCELLED])
         if order.paid_at is not None:
             emails.send_email_soon("cancelled", order_id)
     order.state, order.cancelled_at = OrderState.CANCELLED, now
@@ -90,21 +91,6 @@ def mark_order_sent(order_id: int, by: User | None = None) -> Order:
         Order.objects.filter(pk=order_id).update(state=order.state, sent_at=order.sent_at)
         record_step(order_id, EventKind.SENT, by=by)
         emails.send_email_soon("sent", order_id)
-    return order
-
-
-@repeat_after_conflict
-def refund_order(order_id: int, by: User | None = None) -> Order:
-    """Refund the payment of an order that was sent. Raises OrderNotFound, NotSent, or NotRefundable (no payment)."""
-    with transaction.atomic():
-        order = _lock_order_for(None, order_id)
-        if order.state == OrderState.CANCELLED:
-            raise NotRefundable
-        if order.state != OrderState.SENT:
-            raise NotSent
-        if not payments.mark_refunds_due(order, payments.REFUNDED_BY_STAFF, by=by):
-            raise NotRefundable
-        emails.send_email_soon("refunded", order_id)
     return order
 
 

@@ -24,12 +24,12 @@ from mirror.outbox import lag
 from mirror.redis import naming
 from mirror.redis.clients import client as state_client
 from mirror.upkeep import heartbeat
-from shop.models import EventKind, Order, OrderLine, OrderState, Payment, PaymentState, Product
+from shop.models import Order, OrderLine, OrderState, Payment, PaymentState, Product, Refund, RefundState
 from shop.money import format_money
 from shop.payments import TypedCard, fake
-from shop.services.order_steps import record_step
-from shop.services.orders import cancel_order, mark_order_sent, refund_order
+from shop.services.orders import cancel_order, mark_order_sent
 from shop.services.payments import pay_order
+from shop.services.refunds import refund_order
 from shop.services.settle import settle_all
 from tests.support import warm_mirrors
 from tests.support.matrix.browser import Browser
@@ -98,6 +98,7 @@ def test_each_number_equals_the_list_behind_it(staff: Client) -> None:
     for number, result in enumerate(PaymentState.values):
         reason = "card declined" if result == PaymentState.FAILED else ""
         Payment.objects.create(order=order, key=str(number), amount=1, state=result, reason=reason)
+    Payment.objects.filter(state=PaymentState.SURPLUS).update(refund_due=1)
     html = read_home(staff)
     numbers = re.findall(r'<dt>([^<]*)</dt><dd><a href="([^"]*)">([^<]*)</a>', html)
     assert {label: value for label, _, value in numbers}.items() >= {
@@ -131,7 +132,8 @@ def test_refunds_reduce_the_revenue_of_their_day(staff: Client, settings: Settin
     for order in (first, second):
         pay_order(order, TypedCard(fake.GOOD_CARD))
     Order.objects.filter(pk=expired.pk).update(state=OrderState.CANCELLED)
-    Payment.objects.create(order=expired, key="late", amount=900, state=PaymentState.REFUNDED)
+    late = Payment.objects.create(order=expired, key="late", amount=900, state=PaymentState.SURPLUS, refunded=900)
+    Refund.objects.create(payment=late, key="late", amount=900, state=RefundState.DONE, done_at=now)
     settings.CLOCK = lambda: now
     mark_order_sent(first.pk)
     refund_order(first.pk)
@@ -161,10 +163,10 @@ def test_figures_of_each_period_equal_those_of_the_rows(staff: Client) -> None:
         chosen = rng.sample(products, rng.randrange(1, 3))
         order = make_order(None, *chosen, quantity=rng.randrange(1, 4), key=str(number), state=state, paid_at=paid_at)
         payment = Payment.objects.create(order=order, key=str(number), amount=order.total, state="succeeded")
-        record_step(order.pk, EventKind.PAID, payment=payment)
         if state == OrderState.CANCELLED or rng.random() < 0.1:
-            refunded_at = min(noon, paid_at + timedelta(days=rng.randrange(9)))
-            Payment.objects.filter(pk=payment.pk).update(state=PaymentState.REFUNDED, updated_at=refunded_at)
+            amount = order.total if state == OrderState.CANCELLED else rng.randrange(1, order.total)
+            done_at = min(noon, paid_at + timedelta(days=rng.randrange(9)))
+            Refund.objects.create(payment=payment, key=order.key, amount=amount, state="done", done_at=done_at)
     for days in (1, 7, 30, 90):
         html = staff.get("/admin/", {"period": days}).content.decode()
         shown = dict(re.findall(r"<dt>([^<]*)</dt><dd>(.*?)</dd>", html))
@@ -185,11 +187,7 @@ def is_in_period(moment: datetime | None, last: date, days: int) -> bool:
 def compute_sales(last: date, days: int) -> dict[str, str]:
     orders = [order for order in Order.objects.all() if is_in_period(order.paid_at, last, days)]
     kept = [order.total for order in orders if order.state != OrderState.CANCELLED]
-    refunds = [
-        payment.amount
-        for payment in Payment.objects.filter(state=PaymentState.REFUNDED)
-        if is_in_period(payment.updated_at, last, days)
-    ]
+    refunds = [refund.amount for refund in Refund.objects.all() if is_in_period(refund.done_at, last, days)]
     revenue = sum(order.total for order in orders) - sum(refunds)
     return {
         "revenue": format_money(revenue),
@@ -272,8 +270,9 @@ def test_menu_has_every_list_once() -> None:
 def test_each_role_has_a_home_whose_links_it_may_follow(client: Client, role: str) -> None:
     make_roles(Group, Permission)
     order = make_order(None, make_product(stock=0), state=OrderState.SENT, paid_at=timezone.now())
-    payment = Payment.objects.create(order=order, key="p", amount=1250, state=PaymentState.REFUNDED)
-    record_step(order.pk, EventKind.PAID, payment=payment)
+    paid = {"amount": 1250, "state": PaymentState.SUCCEEDED, "refunded": 1250}
+    payment = Payment.objects.create(order=order, key="p", **paid)
+    Refund.objects.create(payment=payment, key="r", amount=1250, state=RefundState.DONE, done_at=timezone.now())
     member = User.objects.create_user("dora", is_staff=True)
     member.groups.add(Group.objects.get(name=role))
     client.force_login(member)

@@ -2,7 +2,7 @@ from django.db import migrations
 
 
 class Migration(migrations.Migration):
-    dependencies = [("shop", "0017_delivery")]
+    dependencies = [("shop", "0020_states_without_refunds")]
 
     operations = [
         migrations.AlterModelOptions(
