@@ -203,8 +203,10 @@ def is_claimed_order(order_id: int, token: str) -> bool:
 
 
 def _make_view(order: Order) -> OrderView:
+    # With the books, whose present covers the page shows.
+    lines = order.lines.order_by("pk").select_related("product__book")
     payments = list(order.payments.order_by("pk").prefetch_related("refunds"))
-    return OrderView(order, list(order.lines.order_by("pk")), payments, clock.now())
+    return OrderView(order, list(lines), payments, clock.now())
 
 
 def _sort_lines(order: Order) -> list[OrderLine]:
