@@ -1,4 +1,4 @@
-"""Profiles of the demo's readers: texts, links, favourite books and their authors, a few pictures, a private account."""
+"""Profiles of the demo's readers: texts, links, favourite books and authors, a few pictures, and a private account."""
 
 from io import BytesIO
 from random import Random
