@@ -73,6 +73,22 @@ class Author(models.Model):
         return (self.name,)
 
 
+class AuthorAlias(models.Model):
+    """The name and the id of an author who was merged into another one: imports find it, and its page redirects."""
+
+    name = models.CharField(_("name"), max_length=300, unique=True)
+    author = models.ForeignKey(Author, models.CASCADE, verbose_name=_("author"), related_name="aliases")
+    former_id = models.BigIntegerField(_("former number"), unique=True)
+
+    class Meta:
+        verbose_name = _("alias of an author")
+        verbose_name_plural = _("aliases of authors")
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
 class Tag(models.Model):
     """A word that readers give to books. Its name is normalised: "Sci-Fi" and "sci-fi" are one tag."""
 

@@ -8,11 +8,12 @@ from typing import Any, Final
 import orjson
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
-from django.urls import get_resolver
+from django.urls import get_resolver, reverse
 from django.utils.cache import patch_cache_control, patch_vary_headers
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
+from catalog.authors.merging import find_merged_author
 from catalog.covers import images
 from catalog.covers.plans import read_cover_facts
 from catalog.following.selectors import get_author_page
@@ -28,7 +29,7 @@ from catalog.selectors import (
 )
 from catalog.signals import book_shown
 from common.public_pages import public_page
-from common.web import get_visitor, is_partial, json_error, json_response, wants_json
+from common.web import get_visitor, is_partial, json_error, json_response, redirect_to, wants_json
 
 HOUR: Final = 3600  # seconds
 YEAR: Final = 365 * 24 * HOUR
@@ -118,7 +119,7 @@ def author_page(request: HttpRequest, pk: int) -> HttpResponse:
     viewer = get_visitor(request)
     found_author = get_author_page(pk, viewer.pk if viewer else 0)
     if found_author is None:
-        return _render_not_found(request, _("Author not found."))
+        return _redirect_merged_author(request, pk)
     author = found_author.author
     after = request.GET.get("after", "")
     find_own_books = partial(find_books_by_author, pk, after, viewer=_get_card_viewer(request))
@@ -184,6 +185,14 @@ def _parse_page_count(text: str | None, most: int) -> int:
     if len(text) >= 10:
         return 1
     return max(1, min(int(text), most))
+
+
+def _redirect_merged_author(request: HttpRequest, pk: int) -> HttpResponse:
+    """Redirect to the author into which another one was merged, for good; 404 if there is none."""
+    author = find_merged_author(pk)
+    if author is None:
+        return _render_not_found(request, _("Author not found."))
+    return redirect_to(reverse("author", args=[author]), status=301)
 
 
 def _render_not_found(request: HttpRequest, message: str) -> HttpResponse:

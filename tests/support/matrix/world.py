@@ -159,7 +159,7 @@ class MatrixWorld:
         return [
             Secret("xqmail@", "accounts.user"),
             Secret("xqwanted@"),
-            Secret("xqaudit"),
+            Secret("xqaudit", "accounts.auditevent"),
             Secret("xqfailed", "accounts.failedlogins"),
             Secret("xqdevice", "accounts.session"),
             Secret(self.token),
