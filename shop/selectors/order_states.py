@@ -1,0 +1,54 @@
+"""The two states of an order: its fulfilment, and its payment.
+
+The fulfilment is ``Order.state`` in other words. The payment is derived from the rows of payments, which alone know it,
+so the two cannot contradict each other.
+"""
+
+from typing import Final
+
+from django.db.models import Case, F, OuterRef, QuerySet, Subquery, Value, When
+from django.db.models.functions import Coalesce
+from django.utils.translation import gettext_lazy as _
+
+from shop.models import Order, OrderState, Payment, PaymentState
+
+UNPAID: Final = "unpaid"
+FREE: Final = "free"
+TO_SEND: Final = "to send"
+# Of an order with several payments, one in the first of these states counts: a second payment, whose money goes back,
+# does not make a paid order a refunded one.
+COUNTING: Final = (
+    PaymentState.SUCCEEDED,
+    PaymentState.REFUND_DUE,
+    PaymentState.REFUNDED,
+    PaymentState.STARTED,
+    PaymentState.FAILED,
+)
+PAYMENT_STATES: Final = {
+    UNPAID: _("not paid"),
+    FREE: _("nothing to pay"),
+    **{state.value: state.label for state in COUNTING},
+    PaymentState.FAILED: _("payment failed"),
+}
+
+
+def annotate_states(orders: QuerySet[Order]) -> QuerySet[Order]:
+    """Add ``fulfilment`` ("to send" for paid orders, else the state) and ``payment_state`` (of PAYMENT_STATES)."""
+    rank = Case(*[When(state=state, then=number) for number, state in enumerate(COUNTING)])
+    counting = Payment.objects.filter(order=OuterRef("pk")).order_by(rank, "-pk").values("state")[:1]
+    without = Case(When(total=0, paid_at__isnull=False, then=Value(FREE)), default=Value(UNPAID))
+    return orders.annotate(
+        fulfilment=Case(When(state=OrderState.PAID, then=Value(TO_SEND)), default=F("state")),
+        payment_state=Coalesce(Subquery(counting), without),
+    )
+
+
+def filter_by_payment(orders: QuerySet[Order], state: str) -> QuerySet[Order]:
+    """Return the orders of ``annotate_states`` whose payment is in this state."""
+    found = orders.filter(payment_state=state)
+    if state == FREE:
+        return found.filter(total=0)
+    if state == UNPAID:
+        return found
+    # Few payments are in a rare state, and their index finds them. Alone, the condition above computes all orders.
+    return found.filter(pk__in=Payment.objects.filter(state=state).values("order"))
