@@ -4,13 +4,13 @@ The fulfilment is ``Order.state`` in other words. The payment is derived from th
 so the two cannot contradict each other.
 """
 
-from typing import Final
+from typing import Any, Final
 
 from django.db.models import Case, F, OuterRef, QuerySet, Subquery, Value, When
 from django.db.models.functions import Coalesce
 from django.utils.translation import gettext_lazy as _
 
-from shop.models import Order, OrderState, Payment, PaymentState
+from shop.models import OrderState, Payment, PaymentState
 
 UNPAID: Final = "unpaid"
 FREE: Final = "free"
@@ -32,8 +32,10 @@ PAYMENT_STATES: Final = {
 }
 
 
-def annotate_states(orders: QuerySet[Order]) -> QuerySet[Order]:
-    """Add ``fulfilment`` ("to send" for paid orders, else the state) and ``payment_state`` (of PAYMENT_STATES)."""
+def annotate_states(orders: QuerySet[Any]) -> QuerySet[Any]:
+    """Add ``fulfilment`` to orders ("to send" for paid ones, else the state), and ``payment_state`` (a key of
+    PAYMENT_STATES).
+    """
     rank = Case(*[When(state=state, then=number) for number, state in enumerate(COUNTING)])
     counting = Payment.objects.filter(order=OuterRef("pk")).order_by(rank, "-pk").values("state")[:1]
     without = Case(When(total=0, paid_at__isnull=False, then=Value(FREE)), default=Value(UNPAID))
@@ -43,7 +45,7 @@ def annotate_states(orders: QuerySet[Order]) -> QuerySet[Order]:
     )
 
 
-def filter_by_payment(orders: QuerySet[Order], state: str) -> QuerySet[Order]:
+def filter_by_payment(orders: QuerySet[Any], state: str) -> QuerySet[Any]:
     """Return the orders of ``annotate_states`` whose payment is in this state."""
     found = orders.filter(payment_state=state)
     if state == FREE:

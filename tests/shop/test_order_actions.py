@@ -37,9 +37,8 @@ def paid(buyer: User) -> Order:
 
 
 def make_paid(buyer: User | None, key: str, **fields: Any) -> Order:
-    order = make_order(
-        buyer, make_product(stock=5), key=key, **{"state": OrderState.PAID, "paid_at": timezone.now()} | fields
-    )
+    values: dict[str, Any] = {"state": OrderState.PAID, "paid_at": timezone.now()} | fields
+    order = make_order(buyer, make_product(stock=5), key=key, **values)
     Payment.objects.create(order=order, key=key, amount=order.total, state=PaymentState.SUCCEEDED)
     return order
 
@@ -189,7 +188,7 @@ def test_notes_are_dated_signed_and_end_with_the_account(staff: Client, buyer: U
     assert "Note added." in take(staff, paid, "note", text=text)
     assert "This field is required" in take(staff, paid, "note", text=" ")
     (event,) = paid.events.all()
-    assert (event.kind, event.by.username, event.note) == (EventKind.NOTE, "carol", text)  # type: ignore[union-attr]
+    assert (event.kind, event.by.username, event.note) == (EventKind.NOTE, "carol", text)
     page = staff.get(f"{LIST}{paid.pk}/change/").content.decode()
     assert "Rang &lt;b&gt;twice&lt;/b&gt;." in page
     shopper = Client()

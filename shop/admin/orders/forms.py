@@ -6,6 +6,7 @@ from typing import Any, Final
 from django import forms
 from django.conf import settings
 from django.core.exceptions import ValidationError
+from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
 from shop.delivery.tracking import Tracking
@@ -21,9 +22,9 @@ class TrackingForm(forms.Form):
     carrier = forms.ChoiceField(label=_("carrier"), required=False)
     number = forms.CharField(label=_("tracking number"), required=False, max_length=40)
 
-    def __init__(self, *args: Any, order: Order, **options: Any) -> None:
+    def __init__(self, data: QueryDict | None = None, *, order: Order) -> None:
         now = Tracking(order.carrier, order.tracking_number)
-        super().__init__(*args, initial={"carrier": now.carrier, "number": now.number}, **options)
+        super().__init__(data, initial=now._asdict())
         names = list(settings.SHOP_CARRIERS)
         # The carrier of this order may have left the settings.
         if now.carrier and now.carrier not in names:
