@@ -265,8 +265,14 @@ class Person(threading.Thread):
             return
         pk, acknowledged = self.random.choice([*gone.items()])
         began = time.time()
-        answer = self.ask(self.pick_visit(), f"/posts/{pk}/", accept=JSON)
-        if answer.status == 200 and self._is_late(began, acknowledged):
+        # If it has replies, the page is that of its thread, without its text.
+        if self.random.random() < 0.5:
+            answer = self.ask(self.pick_visit(), f"/posts/{pk}/", accept=JSON)
+            is_shown = answer.status == 200 and "text" in answer.json
+        else:
+            answer = self.ask(Visit(Tab(self.url)), f"/posts/{pk}/")
+            is_shown = "article:published_time" in answer.text
+        if is_shown and self._is_late(began, acknowledged):
             self.ledger.add_violation(f"post {pk} shown {began - acknowledged:.1f} s after it was deleted or hidden")
 
     # --- writing ----------------------------------------------------------------------------
