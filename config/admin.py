@@ -143,7 +143,7 @@ def _build_payments(today: date) -> Tile:
             _link("shop_payment", state__exact="failed", updated_at__gte=since.strftime(FORMAT)),
         ),
         Figure(_("without an answer"), problems.open, _link("shop_payment", state__exact="started")),
-        Figure(_("to be refunded"), problems.refunds, _link("shop_payment", state__exact="refund due")),
+        Figure(_("to be refunded"), problems.refunds, _link("shop_payment", refund_due__gt="0")),
     ]
     return Tile(_("Payment problems"), figures, "amber" if problems.failed or problems.refunds else "")
 
@@ -217,8 +217,7 @@ def _link_to_paid_orders(day: date) -> str:
 
 def _link_to_refunded_orders(day: date) -> str:
     """Link to the orders that were refunded on a day, without refunds of payments that paid for nothing."""
-    refunded = {"payments__state": "refunded", "payments__events__kind__in": "paid,paid late"}
-    return _link("shop_order", **refunded, **_query_day("payments__updated_at", day))
+    return _link("shop_order", payments__state="succeeded", **_query_day("payments__refunds__done_at", day))
 
 
 def _link_to_new_readers(day: date) -> str:

@@ -22,7 +22,7 @@ from accounts.ratelimit import count_event, give_back
 from common import clock
 from common.text import fold_address
 from mirror.utils import after_commit
-from shop.models import Order, OrderState, PaymentState
+from shop.models import Order, OrderState, Refund
 from shop.selectors.orders import OrderView
 from shop.seller import get_seller
 
@@ -39,6 +39,8 @@ def make_email(about: str, order: Order) -> EmailMessage:
     with override(order.language or settings.LANGUAGE_CODE):
         context: dict[str, Any] = {"order": order, "lines": lines, "links": view.links}
         context |= {"vat": view.vat, "arrival": view.arrival, "tracking": view.tracking}
+        if about == "refunded":
+            context["refunds"] = Refund.objects.filter(payment__order=order)
         context |= {"seller": get_seller(), "return_days": settings.RETURN_DAYS}
         subject = render_to_string(f"shop/mails/{about}_subject.txt", context)
         text = render_to_string(f"shop/mails/{about}.txt", context)
@@ -73,8 +75,7 @@ def _has_happened(about: str, order: Order) -> bool:
         case "sent":
             return order.sent_at is not None
         case "refunded":
-            states = (PaymentState.REFUND_DUE, PaymentState.REFUNDED)
-            return order.payments.filter(state__in=states).exists()
+            return Refund.objects.filter(payment__order=order).exists()
     return False
 
 

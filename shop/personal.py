@@ -7,7 +7,7 @@ from django.db import transaction
 
 from accounts.personal import NotErasableYet, erase_nothing, make_part, register
 from common.database import SLICE_SIZE, repeat_after_conflict
-from shop.models import Cart, Order, OrderEvent, OrderLine, OrderState, SavedAddress, StockAlert, View
+from shop.models import Cart, Order, OrderEvent, OrderLine, OrderState, Refund, SavedAddress, StockAlert, View
 from shop.models.event import TYPED_KINDS
 
 _NOBODY: Final[Mapping[str, Any]] = {
@@ -41,6 +41,9 @@ def register_parts() -> None:
         make_part(
             "order_steps", OrderEvent, "by", erase=erase_nothing, reason="It is staff's work on orders of other people."
         )
+    )
+    register(
+        make_part("refunds_by_staff", Refund, "by", erase=erase_nothing, reason="It is staff's work on others' orders.")
     )
 
 

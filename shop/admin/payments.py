@@ -21,6 +21,7 @@ STATE_LABELS: Final = {
     "succeeded": "success",
     "failed": "danger",
     "refund due": "warning",
+    "partly refunded": "info",
     "refunded": "info",
 }
 
@@ -32,10 +33,13 @@ class PaymentAdmin(ReadOnlyAdmin):
     list_display = ["order_number", "status", "failure", "formatted_sum", "reference", "created_at", "updated_at"]
     list_display_links = ["created_at"]
     list_filter = ["state"]
-    linked_lookups = ["updated_at__gte"]  # the figures of the home page
+    linked_lookups = ["updated_at__gte", "refund_due__gt"]  # the figures of the home page
     search_fields = ["key"]
     search_help_text = _("an order number, or the provider's exact key")
-    fields = ["order", "state", "formatted_sum", "key", "reference", "failure", "created_at", "updated_at", "ask_at"]
+    fields = [
+        "order", "state", "formatted_sum", "refunds_made", "refunds_due", "key", "reference", "failure",
+        "created_at", "updated_at", "ask_at",
+    ]  # fmt: skip
     readonly_fields = fields
 
     def get_search_results(
@@ -55,7 +59,7 @@ class PaymentAdmin(ReadOnlyAdmin):
 
     @display(description=_("state"), label=STATE_LABELS)
     def status(self, payment: Payment) -> tuple[str, str]:
-        return payment.state, payment.get_state_display()
+        return payment.status, str(payment.status.label)
 
     @display(description=_("reason"))
     def failure(self, payment: Payment) -> str:
@@ -65,16 +69,28 @@ class PaymentAdmin(ReadOnlyAdmin):
     def formatted_sum(self, payment: Payment) -> str:
         return format_money(payment.amount)
 
+    @display(description=_("refunded"))
+    def refunds_made(self, payment: Payment) -> str:
+        return format_money(payment.refunded)
+
+    @display(description=_("to be refunded"))
+    def refunds_due(self, payment: Payment) -> str:
+        return format_money(payment.refund_due)
+
 
 @admin.register(FakeCharge)
 class FakeChargeAdmin(ReadOnlyAdmin):
     """The fake provider's own charges."""
 
-    list_display = ["key", "formatted_sum", "succeeds", "reason", "answers_at", "refunded_at"]
+    list_display = ["key", "formatted_sum", "succeeds", "reason", "answers_at", "refunded_sum"]
     search_fields = ["key"]
-    fields = ["key", "formatted_sum", "succeeds", "reason", "answers_at", "refunded_at", "created_at"]
+    fields = ["key", "formatted_sum", "succeeds", "reason", "answers_at", "refunded_sum", "created_at"]
     readonly_fields = fields
 
     @display(description=_("amount"))
     def formatted_sum(self, charge: FakeCharge) -> str:
         return format_money(charge.amount)
+
+    @display(description=_("refunded"))
+    def refunded_sum(self, charge: FakeCharge) -> str:
+        return format_money(charge.refunded)

@@ -4,11 +4,12 @@ from shop.models.address import SavedAddress, SavedAddressQuerySet
 from shop.models.cart import Cart
 from shop.models.delivery import DeliveryMethod, DeliveryMethodQuerySet, DeliveryPrice, DeliveryZone
 from shop.models.event import EventKind, OrderEvent
-from shop.models.fake_charge import FakeCharge
+from shop.models.fake_charge import FakeCharge, FakeRefund
 from shop.models.order import Order, OrderLine, OrderQuerySet, OrderState
-from shop.models.payment import Payment, PaymentState
+from shop.models.payment import Payment, PaymentQuerySet, PaymentState, PaymentStatus
 from shop.models.product import Product, ProductQuerySet, VatClass
 from shop.models.recommendation import Recommendation
+from shop.models.refund import Refund, RefundLine, RefundState
 from shop.models.sale import Sale, SaleItem, SaleQuerySet
 from shop.models.stock_alert import StockAlert
 from shop.models.view import View
@@ -21,16 +22,22 @@ __all__ = [
     "DeliveryZone",
     "EventKind",
     "FakeCharge",
+    "FakeRefund",
     "Order",
     "OrderEvent",
     "OrderLine",
     "OrderQuerySet",
     "OrderState",
     "Payment",
+    "PaymentQuerySet",
     "PaymentState",
+    "PaymentStatus",
     "Product",
     "ProductQuerySet",
     "Recommendation",
+    "Refund",
+    "RefundLine",
+    "RefundState",
     "Sale",
     "SaleItem",
     "SaleQuerySet",

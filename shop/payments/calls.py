@@ -38,9 +38,9 @@ def forbid_charge(key: str) -> Answer:
     return _call_provider(lambda: get_provider().give_up(key))
 
 
-def refund(key: str) -> None:
-    """Refund a charge. Raises NoAnswer."""
-    return _call_provider(lambda: get_provider().refund(key))
+def refund(key: str, refund_key: str, amount: int) -> None:
+    """Refund part of a charge, once per key of the refund. Raises NoAnswer."""
+    return _call_provider(lambda: get_provider().refund(key, refund_key, amount))
 
 
 def _call_provider(do: Callable[[], T]) -> T:

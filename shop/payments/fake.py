@@ -12,13 +12,15 @@ from datetime import timedelta
 from typing import Final, NamedTuple
 
 from django.conf import settings
-from django.db import connections
+from django.db import connections, transaction
+from django.db.models import F
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import gettext_noop
 
 from common import clock
-from shop.models import FakeCharge
+from common.database import repeat_after_conflict
+from shop.models import FakeCharge, FakeRefund
 from shop.payments import Answer, Outcome, TestCard, TypedCard, fake_callbacks
 
 HANG_SECONDS: Final = 60
@@ -91,10 +93,18 @@ class FakeProvider:
         row = FakeCharge(amount=0, succeeds=False, reason=gettext_noop("nothing was charged"), answers_at=clock.now())
         return self._once(key, row)
 
-    def refund(self, key: str) -> None:
-        """Record a refund. Raises FakeCharge.DoesNotExist if nothing was charged."""
-        FakeCharge.objects.get(pk=key, succeeds=True)
-        FakeCharge.objects.filter(pk=key, refunded_at=None).update(refunded_at=clock.now())
+    @repeat_after_conflict
+    def refund(self, key: str, refund: str, amount: int) -> None:
+        """Record a refund. Raises ValueError if more would be refunded than was charged."""
+        with transaction.atomic():
+            # The lock lets a repeated call wait, and then find the refund.
+            charge = FakeCharge.objects.select_for_update().get(pk=key, succeeds=True)
+            if FakeRefund.objects.filter(pk=refund).exists():
+                return
+            if charge.refunded + amount > charge.amount:
+                raise ValueError("more would be refunded than was charged")
+            FakeRefund.objects.create(key=refund, charge=charge, amount=amount, created_at=clock.now())
+            FakeCharge.objects.filter(pk=key).update(refunded=F("refunded") + amount)
 
     def decode_callback(self, body: bytes, headers: Mapping[str, str]) -> tuple[str, Answer]:
         """Decode a callback, as ``fake_callbacks`` does."""

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from datetime import date, datetime
 from typing import NamedTuple
 
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
+from django.db.models import Count, Q, Sum
 from django.db.models.functions import TruncDate
 
 from mirror.admin import count_rows
 from shop.catalog_hooks.buy_box import MAX_FEW_COPIES
-from shop.models import EventKind, Order, OrderEvent, OrderState, Payment, PaymentState, Product
+from shop.models import Order, OrderState, Payment, PaymentState, Product, Refund, RefundState
 
 
 class SalesByDay(NamedTuple):
@@ -36,15 +36,10 @@ def read_sales_by_day(since: datetime) -> SalesByDay:
     kept = Count("pk", filter=Q(state__in=(OrderState.PAID, OrderState.SENT)))
     paid = Order.objects.filter(paid_at__gte=since).order_by()
     sold = list(paid.values_list(TruncDate("paid_at")).annotate(kept=kept, income=Sum("total")))
-    refunds = _find_refunds().filter(updated_at__gte=since).order_by()
-    refunded = dict(refunds.values_list(TruncDate("updated_at")).annotate(Sum("amount")))
+    # Payments that paid for nothing, such as late ones, never were income.
+    made = Refund.objects.filter(state=RefundState.DONE, done_at__gte=since, payment__state=PaymentState.SUCCEEDED)
+    refunded = dict(made.order_by().values_list(TruncDate("done_at")).annotate(Sum("amount")))
     return SalesByDay({day: count for day, count, _ in sold}, {day: cents for day, _, cents in sold}, refunded)
-
-
-def _find_refunds() -> QuerySet[Payment]:
-    """Return the refunded payments that had paid for an order. Others, such as late ones, were never income."""
-    paid = OrderEvent.objects.filter(payment=OuterRef("pk"), kind__in=(EventKind.PAID, EventKind.PAID_LATE))
-    return Payment.objects.filter(Exists(paid), state=PaymentState.REFUNDED)
 
 
 def count_orders_to_ship() -> int:
@@ -58,7 +53,7 @@ def count_payment_problems(since: datetime) -> PaymentProblems:
     return PaymentProblems(
         count_rows(rows.filter(state=PaymentState.FAILED, updated_at__gte=since)),
         count_rows(rows.filter(state=PaymentState.STARTED)),
-        count_rows(rows.filter(state=PaymentState.REFUND_DUE)),
+        count_rows(rows.filter(refund_due__gt=0)),
     )
 
 

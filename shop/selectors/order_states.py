@@ -10,25 +10,19 @@ from django.db.models import Case, F, OuterRef, QuerySet, Subquery, Value, When
 from django.db.models.functions import Coalesce
 from django.utils.translation import gettext_lazy as _
 
-from shop.models import OrderState, Payment, PaymentState
+from shop.models import OrderState, Payment, PaymentState, PaymentStatus
 
 UNPAID: Final = "unpaid"
 FREE: Final = "free"
 TO_SEND: Final = "to send"
-# Of an order with several payments, one in the first of these states counts: a second payment, whose money goes back,
+# Of an order with several payments, one in the first of these states counts: a surplus payment, whose money goes back,
 # does not make a paid order a refunded one.
-COUNTING: Final = (
-    PaymentState.SUCCEEDED,
-    PaymentState.REFUND_DUE,
-    PaymentState.REFUNDED,
-    PaymentState.STARTED,
-    PaymentState.FAILED,
-)
+COUNTING: Final = (PaymentState.SUCCEEDED, PaymentState.SURPLUS, PaymentState.STARTED, PaymentState.FAILED)
 PAYMENT_STATES: Final = {
     UNPAID: _("not paid"),
     FREE: _("nothing to pay"),
-    **{state.value: state.label for state in COUNTING},
-    PaymentState.FAILED: _("payment failed"),
+    **{status.value: status.label for status in PaymentStatus},
+    PaymentStatus.FAILED.value: _("payment failed"),
 }
 
 
@@ -37,11 +31,11 @@ def annotate_states(orders: QuerySet[Any]) -> QuerySet[Any]:
     PAYMENT_STATES).
     """
     rank = Case(*[When(state=state, then=number) for number, state in enumerate(COUNTING)])
-    counting = Payment.objects.filter(order=OuterRef("pk")).order_by(rank, "-pk").values("state")[:1]
+    counting: QuerySet[Any] = Payment.objects.with_status().filter(order=OuterRef("pk")).order_by(rank, "-pk")
     without = Case(When(total=0, paid_at__isnull=False, then=Value(FREE)), default=Value(UNPAID))
     return orders.annotate(
         fulfilment=Case(When(state=OrderState.PAID, then=Value(TO_SEND)), default=F("state")),
-        payment_state=Coalesce(Subquery(counting), without),
+        payment_state=Coalesce(Subquery(counting.values("status_now")[:1]), without),
     )
 
 
@@ -52,5 +46,5 @@ def filter_by_payment(orders: QuerySet[Any], state: str) -> QuerySet[Any]:
         return found.filter(total=0)
     if state == UNPAID:
         return found
-    # Few payments are in a rare state, and their index finds them. Alone, the condition above computes all orders.
-    return found.filter(pk__in=Payment.objects.filter(state=state).values("order"))
+    # Few payments have a rare status, and an index finds them. Alone, the condition above computes all orders.
+    return found.filter(pk__in=Payment.objects.of_status(state).values("order"))

@@ -160,7 +160,14 @@ class OrderView:
             "cancelled_at": order.cancelled_at,
             "can_be_cancelled": self.can_be_cancelled,
             "payments": [
-                {"state": payment.state, "amount": payment.amount, "reason": payment.reason, "at": payment.updated_at}
+                {
+                    "state": payment.status,
+                    "amount": payment.amount,
+                    "refunded": payment.refunded,
+                    "refund_due": payment.refund_due,
+                    "reason": payment.reason,
+                    "at": payment.updated_at,
+                }
                 for payment in self.payments
             ],
         }
@@ -184,7 +191,7 @@ def list_orders(user_id: int, after: int | None = None) -> OrderPage:
 
 
 def get_order(user_id: int, order_id: int) -> OrderView | None:
-    """Return one of a user's orders, or None if the user has no such order. Three queries."""
+    """Return one of a user's orders, or None if the user has no such order. Four queries at most."""
     if not 0 < order_id <= MAX_ID:
         return None
     order = annotate_states(Order.objects.of_user(user_id)).filter(pk=order_id).first()
@@ -192,7 +199,7 @@ def get_order(user_id: int, order_id: int) -> OrderView | None:
 
 
 def get_guest_order(order_id: int, token: str) -> OrderView | None:
-    """Return the order of a guest's link, or None if the link is wrong or has ended. Three queries."""
+    """Return the order of a guest's link, or None if the link is wrong or has ended. Four queries at most."""
     if not 0 < order_id <= MAX_ID:
         return None
     order = annotate_states(Order.objects.filter(pk=order_id, user=None)).first()
@@ -202,7 +209,8 @@ def get_guest_order(order_id: int, token: str) -> OrderView | None:
 
 
 def _make_view(order: Order) -> OrderView:
-    return OrderView(order, list(order.lines.order_by("pk")), list(order.payments.order_by("pk")), clock.now())
+    payments = list(order.payments.order_by("pk").prefetch_related("refunds"))
+    return OrderView(order, list(order.lines.order_by("pk")), payments, clock.now())
 
 
 def _sort_lines(order: Order) -> list[OrderLine]:

@@ -8,6 +8,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from common.refusals import Refused
+from shop.money import format_money
 
 
 class CartChanged(Refused):
@@ -118,3 +119,20 @@ class NotSent(OrderStateRefused):
     """The order was not sent, so it is cancelled instead of refunded."""
 
     message = _("it was not sent: cancel it instead")
+
+
+class NothingToRefund(Refused):
+    """The refund has no amount and no copies."""
+
+    message = _("Choose an amount or some books to refund.")
+
+
+class RefundTooLarge(Refused):
+    """More would be refunded than is left. left: in cents."""
+
+    def __init__(self, left: int) -> None:
+        super().__init__(left)
+        self.left = left
+
+    def __str__(self) -> str:
+        return gettext("That is more than is left to refund: %(amount)s.") % {"amount": format_money(self.left)}

@@ -15,12 +15,13 @@ from shop import emails, shortages
 from shop.delivery.tracking import Tracking
 from shop.models import EventKind, Order, OrderState
 from shop.money import format_money
-from shop.services import payments, stock
-from shop.services.errors import NotRefundable, NotSent, OrderNotFound, OrderStateRefused
+from shop.services import refunds, stock
+from shop.services.errors import OrderNotFound, OrderStateRefused
 from shop.services.order_steps import lock_order, record_step
+from shop.services.payments import REFUND_REASONS
 
 NO_TRACKING: Final = Tracking()
-# Why an order in a state is not sent or refunded, or not cancelled.
+# Why an order in a state is not sent, or not cancelled.
 _NOT_SENDABLE: Final = {
     OrderState.RESERVED: _("it is not paid yet"),
     OrderState.CANCELLED: _("it was cancelled"),
@@ -85,7 +86,7 @@ def _cancel_order(order_id: int, by: User | None) -> Order:
         record_step(order_id, EventKind.CANCELLED, by=by)
         if by is not None and order.user_id != by.pk:
             audit.record_event(audit.Kind.CANCELLED, order, format_money(order.total), actor=by)
-        payments.mark_refunds_due(order)
+        refunds.refund_rest(order, REFUND_REASONS[OrderState.CANCELLED])
         if order.paid_at is not None:
             emails.send_email_soon("cancelled", order_id)
     order.state, order.cancelled_at = OrderState.CANCELLED, now
@@ -106,23 +107,6 @@ def mark_order_sent(order_id: int, by: User | None = None, tracking: Tracking = 
         order.save(update_fields=["state", "sent_at", "carrier", "tracking_number"])
         record_step(order_id, EventKind.SENT, by=by, why=str(tracking))
         emails.send_email_soon("sent", order_id)
-    return order
-
-
-@repeat_after_conflict
-def refund_order(order_id: int, by: User | None = None) -> Order:
-    """Refund the payment of an order that was sent. Raises OrderNotFound, NotSent, or NotRefundable (no payment)."""
-    with transaction.atomic():
-        order = _lock_order_for(None, order_id)
-        if order.state in (OrderState.RESERVED, OrderState.EXPIRED):
-            raise OrderStateRefused(_NOT_SENDABLE[OrderState(order.state)])
-        if order.state == OrderState.CANCELLED:
-            raise NotRefundable
-        if order.state != OrderState.SENT:
-            raise NotSent
-        if not payments.mark_refunds_due(order, payments.REFUNDED_BY_STAFF, by=by):
-            raise NotRefundable
-        emails.send_email_soon("refunded", order_id)
     return order
 
 

@@ -15,13 +15,12 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils.translation import gettext_noop
 
-from accounts.models import User
 from common import clock
 from common.database import repeat_after_conflict
 from mirror.utils import after_commit
 from shop.models import EventKind, Order, OrderState, Payment, PaymentState
 from shop.payments import Answer, NoAnswer, Outcome, TypedCard, calls
-from shop.services import confirmations, stock
+from shop.services import confirmations, refunds, stock
 from shop.services.errors import NotPayable, TooManyPayments
 from shop.services.order_steps import lock_order, record_step
 
@@ -29,7 +28,6 @@ logger = logging.getLogger("shop")
 TIMEOUT_SLACK_SECONDS: Final = 1.0  # after the time-out of a call, before another process asks for the outcome
 ATTEMPTS_PERIOD_SECONDS: Final = 600
 GIVEN_UP_REASON: Final = gettext_noop("the provider did not answer in time, and nothing was charged")
-REFUNDED_BY_STAFF: Final = gettext_noop("the shop refunded the order")
 # The reason of a refund, by the state of the order when the money arrived.
 REFUND_REASONS: Final = {
     OrderState.PAID: gettext_noop("the order was already paid"),
@@ -148,14 +146,12 @@ def _clean_text(text: str, most: int) -> str:
 
 def _record_success(order: Order, payment: Payment, answer: Answer) -> None:
     kind = _sell_copies(order)
+    state = PaymentState.SURPLUS if kind is None else PaymentState.SUCCEEDED
+    _set_state(payment, state, reference=_clean_text(answer.reference, 100), reason="")
     if kind is None:
-        # Only marked here: the provider must not be called in a transaction, and ``settle`` repeats the call until it
-        # succeeds.
-        _set_state(payment, PaymentState.REFUND_DUE, reference=_clean_text(answer.reference, 100), reason="")
-        record_step(order.pk, EventKind.REFUND_DUE, payment=payment, why=REFUND_REASONS[OrderState(order.state)])
-        return
-    _set_state(payment, PaymentState.SUCCEEDED, reference=_clean_text(answer.reference, 100), reason="")
-    _mark_paid(order, kind, payment)
+        refunds.add_refund(payment, payment.amount, why=REFUND_REASONS[OrderState(order.state)])
+    else:
+        _mark_paid(order, kind, payment)
 
 
 def _mark_paid(order: Order, kind: EventKind, payment: Payment | None = None) -> None:
@@ -181,36 +177,6 @@ def _sell_copies(order: Order) -> EventKind | None:
     if order.state == OrderState.EXPIRED and stock.sell_unreserved_copies(lines):
         return EventKind.PAID_LATE
     return None
-
-
-def mark_refunds_due(
-    order: Order, why: str = REFUND_REASONS[OrderState.CANCELLED], *, by: User | None = None
-) -> list[Payment]:
-    """Mark the payments of an order for a refund, and return them. Call it in the transaction that locked the order."""
-    found = list(Payment.objects.filter(order=order, state=PaymentState.SUCCEEDED))
-    for payment in found:
-        _set_state(payment, PaymentState.REFUND_DUE)
-        record_step(order.pk, EventKind.REFUND_DUE, payment=payment, by=by, why=why)
-    return found
-
-
-def refund_payment(payment: Payment) -> bool:
-    """Refund a payment. The provider does it once per key. Return False if the provider does not answer."""
-    try:
-        calls.refund(payment.key)
-    except NoAnswer:
-        return False
-    _mark_refunded(payment)
-    return True
-
-
-@repeat_after_conflict
-def _mark_refunded(payment: Payment) -> None:
-    with transaction.atomic():
-        due = Payment.objects.filter(pk=payment.pk, state=PaymentState.REFUND_DUE)
-        # Two processes may have refunded it, which the provider does once per key. The step is recorded once as well.
-        if due.update(state=PaymentState.REFUNDED, updated_at=clock.now()):
-            record_step(payment.order_id, EventKind.REFUNDED, payment=payment)
 
 
 def _set_state(payment: Payment, state: PaymentState, **values: str) -> None:

@@ -10,19 +10,20 @@ from time import monotonic
 from typing import Final, NamedTuple, TypeVar
 
 from django.conf import settings
-from django.db.models import Exists, Model, OuterRef
+from django.db.models import Exists, Model, OuterRef, QuerySet
 
 from common import clock
 from mirror.utils import FailureLog
-from shop.models import Order, Payment, PaymentState
-from shop.services import payments
+from shop.models import Order, Payment, PaymentState, Refund, RefundState
+from shop.services import payments, refunds
 from shop.services.confirmations import send_overdue_confirmations
 from shop.services.orders import expire_order
 
 failures = FailureLog(logging.getLogger("shop"))
 T = TypeVar("T", bound=Model)
+Call = TypeVar("Call", Payment, Refund)  # what the provider is called about
 MAX_PER_ROUND: Final = 200  # objects of each kind per round
-MIN_PAUSE, MAX_PAUSE = timedelta(seconds=2), timedelta(minutes=10)  # pauses between two calls about one payment
+MIN_PAUSE, MAX_PAUSE = timedelta(seconds=2), timedelta(minutes=10)  # pauses between two calls about one row
 
 
 class Settled(NamedTuple):
@@ -40,15 +41,19 @@ class Settled(NamedTuple):
 def settle_all() -> Settled:
     """Run one round. Payments come first, because a late payment keeps its reservation."""
     return Settled(
-        payments=_call_for_payments(_find_open_payments(PaymentState.STARTED), payments.resolve_payment),
+        payments=_call_for_each(
+            _find_due(Payment.objects.filter(state=PaymentState.STARTED)), payments.resolve_payment
+        ),
         expired=_handle_each(_find_expired_orders(clock.now()), _expire_order),
-        refunds=_call_for_payments(_find_open_payments(PaymentState.REFUND_DUE), payments.refund_payment),
+        refunds=_call_for_each(
+            _find_due(Refund.objects.filter(state=RefundState.DUE).select_related("payment")), refunds.make_refund
+        ),
         emails=send_overdue_confirmations(),
     )
 
 
-def _find_open_payments(state: PaymentState) -> list[Payment]:
-    return list(Payment.objects.filter(state=state, ask_at__lte=clock.now()).order_by("ask_at")[:MAX_PER_ROUND])
+def _find_due(rows: QuerySet[Call]) -> list[Call]:
+    return list(rows.filter(ask_at__lte=clock.now()).order_by("ask_at")[:MAX_PER_ROUND])
 
 
 def _find_expired_orders(now: datetime) -> list[Order]:
@@ -61,29 +66,29 @@ def _find_expired_orders(now: datetime) -> list[Order]:
     return list(Order.objects.past_deadline(now).exclude(Exists(asked)).order_by("reserved_until")[:MAX_PER_ROUND])
 
 
-def _call_for_payments(found: list[Payment], do: Callable[[Payment], bool]) -> int:
-    """Call the provider about each payment until the budget is spent. The others come first in the next round."""
+def _call_for_each(found: list[Call], do: Callable[[Call], bool]) -> int:
+    """Call the provider about each row until the budget is spent. The others come first in the next round."""
     count, began = 0, monotonic()
-    for payment in found:
+    for row in found:
         if monotonic() - began > settings.SHOP_ROUND_SECONDS:
             break
-        # Claimed one by one: a process that is killed has postponed one payment, and not the whole list.
-        if _claim_payment(payment):
+        # Claimed one by one: a process that is killed has postponed one row, and not the whole list.
+        if _claim(row):
             count += 1
-            _handle_each([payment], do)
+            _handle_each([row], do)
     return count
 
 
-def _claim_payment(payment: Payment) -> bool:
-    """Claim a payment for this process and schedule the next attempt, with a rising pause."""
+def _claim(row: Payment | Refund) -> bool:
+    """Claim a payment or refund for this process and schedule the next attempt, with a rising pause."""
     # The condition on ``ask_at`` lets one process change the row, and only that process calls the provider.
-    mine = Payment.objects.filter(pk=payment.pk, state=payment.state, ask_at=payment.ask_at)
-    return bool(mine.update(ask_at=next_attempt_at(payment, clock.now())))
+    mine = type(row)._default_manager.filter(pk=row.pk, state=row.state, ask_at=row.ask_at)
+    return bool(mine.update(ask_at=next_attempt_at(row, clock.now())))
 
 
-def next_attempt_at(payment: Payment, now: datetime) -> datetime:
-    """Return the time of the next call about an open payment."""
-    return now + min(max((now - payment.created_at) / 4, MIN_PAUSE), MAX_PAUSE)
+def next_attempt_at(row: Payment | Refund, now: datetime) -> datetime:
+    """Return the time of the next call about an open payment or a due refund."""
+    return now + min(max((now - row.created_at) / 4, MIN_PAUSE), MAX_PAUSE)
 
 
 def _expire_order(order: Order) -> bool:

@@ -76,8 +76,9 @@ def orders(transactional_db: None) -> list[Order]:
         is_sent = key in ("sent", "refunded")
         state = OrderState.SENT if is_sent else OrderState.PAID
         order = make_order(None, product, key=key, state=state, paid_at=now, sent_at=now if is_sent else None)
-        paid = PaymentState.REFUNDED if key == "refunded" else PaymentState.SUCCEEDED
-        Payment.objects.create(order=order, key=key, amount=order.total, state=paid)
+        refunded = order.total if key == "refunded" else 0
+        sums = {"amount": order.total, "refunded": refunded}
+        Payment.objects.create(order=order, key=key, state=PaymentState.SUCCEEDED, **sums)
         made.append(order)
     rebuild()
     return made

@@ -12,13 +12,13 @@ from mirror.redis.clients import breaker
 from mirror.relay.drains import drain_all
 from mirror.verify.runs import verify
 from shop.carts import reading
-from shop.models import FakeCharge, Order, OrderState, Payment, PaymentState, Product
+from shop.models import FakeCharge, Order, OrderState, Payment, Product
 from shop.payments import fake
 from shop.services.settle import settle_all
 from tests.support.faults.buyers import Buyer, Page, make_people, start_site
 from tests.support.faults.crew import Crew
 from tests.support.servers import PATIENCE_SECONDS, RedisServer, wait_until
-from tests.support.shop.checkouts import assert_ledger_is_right, assert_settled, make_payments_due
+from tests.support.shop.checkouts import assert_ledger_is_right, assert_settled, is_money_open, make_payments_due
 from tests.support.shop.make import make_product
 
 BUYERS = int(os.environ.get("RUSH_BUYERS", "500"))
@@ -36,7 +36,7 @@ def nothing_is_open() -> bool:
     """Settle the open payments. Return whether all are closed then."""
     make_payments_due()
     settle_all()
-    return not Payment.objects.filter(state__in=(PaymentState.STARTED, PaymentState.REFUND_DUE)).exists()
+    return not is_money_open()
 
 
 class Rush:

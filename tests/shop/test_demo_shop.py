@@ -18,7 +18,7 @@ from shop.models import (
     Order,
     OrderLine,
     OrderState,
-    PaymentState,
+    PaymentStatus,
     Product,
     Recommendation,
     Sale,
@@ -27,8 +27,8 @@ from shop.models import (
 from shop.recommend import build
 from shop.recommend.selectors import get_recommendation_strips
 from shop.selectors.figures import read_sales_by_day
-from shop.services import payments
-from shop.services.orders import refund_order
+from shop.services import refunds
+from shop.services.refunds import refund_order
 from tests.support.shop.book_views import PERIOD
 from tests.support.warm_mirrors import rebuild
 
@@ -76,10 +76,9 @@ def test_the_demo_has_a_history_with_recommendations(demo: None) -> None:
 def test_staff_can_refund_an_order_of_the_demo(demo: None) -> None:
     load_demo_shop(NOW)
     order = Order.objects.filter(state=OrderState.SENT).latest("pk")
-    refund_order(order.pk)
-    assert payments.refund_payment(order.payments.get())
-    assert order.payments.get().state == PaymentState.REFUNDED
-    assert FakeCharge.objects.get(key=order.key).refunded_at is not None
+    assert refunds.make_refund(refund_order(order.pk))
+    assert order.payments.get().status == PaymentStatus.REFUNDED
+    assert FakeCharge.objects.get(key=order.key).refunded == order.total
     sales = read_sales_by_day(NOW - timedelta(days=1))
     assert [*sales.refunds.values()] == [order.total], "staff see it among the figures"
 

@@ -21,23 +21,36 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from accounts.models import User
 from common import clock
 from common.refusals import Refused
-from shop.models import Cart, EventKind, Order, OrderEvent, OrderState, Payment, PaymentState, Product
+from shop.models import (
+    Cart,
+    EventKind,
+    Order,
+    OrderEvent,
+    OrderLine,
+    OrderState,
+    Payment,
+    PaymentState,
+    Product,
+    Refund,
+    RefundLine,
+)
 from shop.payments import Answer, Outcome, TypedCard, calls, fake
 from shop.services import checkout
 from shop.services.carts import set_line
 from shop.services.orders import cancel_order, expire_order, mark_order_sent
 from shop.services.payments import pay_order, record_answer
+from shop.services.refunds import refund_order
 from shop.services.settle import settle_all
 from tests.support import state_machines
 from tests.support.shop.carts import make_session
-from tests.support.shop.checkouts import HOME, assert_ledger_is_right
+from tests.support.shop.checkouts import HOME, assert_ledger_is_right, is_money_open
 from tests.support.shop.make import make_product
 from tests.support.shop.unreliable_provider import Crash, UnreliableProvider
 
 pytestmark = pytest.mark.also_on("sqlite")
 
 EXAMPLES, STEPS = int(os.environ.get("LEDGER_EXAMPLES", "10")), 120
-MODELS = (Cart, OrderEvent, Payment, Order, Product)
+MODELS = (Cart, OrderEvent, RefundLine, Refund, Payment, Order, Product)
 numbers = st.integers(0, 5)
 MOODS = ("good", "refused", "late", "taken, no answer", "on its way", "lost", "crash before", "crash after")
 moods = st.sampled_from(MOODS)
@@ -51,10 +64,6 @@ def pick(rows: Any, number: int) -> Any:
 
 def all_orders() -> QuerySet[Order]:
     return Order.objects.order_by("pk")
-
-
-def open_payments() -> QuerySet[Payment]:
-    return Payment.objects.filter(state__in=(PaymentState.STARTED, PaymentState.REFUND_DUE))
 
 
 class Ledger(RuleBasedStateMachine):
@@ -97,11 +106,13 @@ class Ledger(RuleBasedStateMachine):
             remote.arrive(key)
         self.provider_decides(True)
         self._settle_for_long()
-        assert not open_payments().exists()
+        assert not is_money_open()
         assert not Order.objects.filter(state=OrderState.RESERVED).exists()
         self.the_ledger_is_right()
-        assert remote.held == dict(Payment.objects.filter(state=PaymentState.SUCCEEDED).values_list("key", "amount"))
-        assert remote.refunded == set(Payment.objects.filter(state=PaymentState.REFUNDED).values_list("key", flat=True))
+        taken = Payment.objects.filter(state__in=(PaymentState.SUCCEEDED, PaymentState.SURPLUS))
+        assert remote.held == {payment.key: payment.left for payment in taken}
+        refunds = Refund.objects.values_list("key", "payment__key", "amount")
+        assert remote.refunds == {key: (charge, amount) for key, charge, amount in refunds}
 
     def _settle_for_long(self) -> None:
         for _round in range(4):
@@ -190,6 +201,22 @@ class Ledger(RuleBasedStateMachine):
     def send(self, which: int) -> None:
         self._try(mark_order_sent, which)
 
+    @rule(which=numbers, cents=st.integers(0, 210))
+    def refund_an_amount(self, which: int, cents: int) -> None:
+        self._try(lambda pk: refund_order(pk, amount=cents), which)
+
+    @rule(which=numbers, count=st.integers(0, 3))
+    def refund_copies(self, which: int, count: int) -> None:
+        def refund(pk: int) -> None:
+            lines = OrderLine.objects.filter(order=pk).values_list("pk", flat=True)
+            refund_order(pk, quantities=dict.fromkeys(lines, count))
+
+        self._try(refund, which)
+
+    @rule(which=numbers)
+    def refund_all(self, which: int) -> None:
+        self._try(refund_order, which)
+
     @rule(which=numbers, count=st.integers(1, 3))
     def copies_arrive(self, which: int, count: int) -> None:
         book = self.books[which % len(self.books)]
@@ -213,8 +240,9 @@ class Ledger(RuleBasedStateMachine):
             return
         assert_ledger_is_right(self.stock)
         held = self.remote.held
-        for key, amount in Payment.objects.filter(state=PaymentState.SUCCEEDED).values_list("key", "amount"):
-            assert held.get(key) == amount
+        for payment in Payment.objects.filter(state__in=(PaymentState.SUCCEEDED, PaymentState.SURPLUS)):
+            # A refund may be made, and its answer be lost.
+            assert payment.left <= held[payment.key] <= payment.amount - payment.refunded
         once = (EventKind.ORDERED, EventKind.EXPIRED, EventKind.CANCELLED, EventKind.SENT)
         steps = OrderEvent.objects.filter(kind__in=once).values("order", "kind").annotate(n=Count("pk"))
         assert [step for step in steps if step["n"] > 1] == []
@@ -246,6 +274,9 @@ def test_the_ledger_is_correct_after_a_long_random_run(seed: int) -> None:
         lambda: life.time_passes(chance.choice([1, 6, 60, 590])),
         lambda: life.expire(chance.randrange(40)),
         lambda: life.send(chance.randrange(40)),
+        lambda: life.refund_an_amount(chance.randrange(40), chance.randrange(210)),
+        lambda: life.refund_copies(chance.randrange(40), chance.randrange(3)),
+        lambda: life.refund_all(chance.randrange(40)),
         lambda: life.copies_arrive(chance.randrange(2), 1),
         lambda: life.take_off_sale(chance.randrange(2), chance.random() < 0.8),
     ]

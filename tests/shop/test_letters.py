@@ -11,7 +11,7 @@ from pytest_django.fixtures import Settings
 
 from accounts.models import User
 from shop import emails as letters
-from shop.models import Order, OrderState, Payment, PaymentState
+from shop.models import Order, OrderState, Payment, PaymentState, Refund
 from shop.services import stock
 from shop.services.confirmations import send_confirmation
 from shop.services.orders import cancel_order, mark_order_sent
@@ -126,8 +126,10 @@ def test_a_message_about_something_that_did_not_happen_causes_no_email(order: Or
     assert not mail.outbox
     Order.objects.update(sent_at=timezone.now())
     assert tell("sent", order.pk) == 1
-    Payment.objects.create(order=order, amount=order.total, state=PaymentState.REFUND_DUE)
+    payment = Payment.objects.create(order=order, amount=order.total, refund_due=500, state=PaymentState.SUCCEEDED)
+    Refund.objects.create(payment=payment, amount=500, reason="a damaged cover")
     assert tell("refunded", order.pk) == 1
+    assert "€5.00 (a damaged cover)" in mail.outbox[-1].body
 
 
 def test_the_email_of_a_cancelled_free_order_mentions_no_refund(order: Order) -> None:

@@ -14,7 +14,7 @@ from pytest_django.fixtures import Settings
 from accounts.models import User
 from shop import emails, personal
 from shop.delivery.tracking import Tracking, is_safe_link
-from shop.models import EventKind, Order, OrderState, Payment, PaymentState
+from shop.models import EventKind, Order, OrderState, Payment, PaymentState, Refund
 from shop.tasks import tell
 from tests.support.accounts.mail import take_hinted_tasks
 from tests.support.shop.make import make_order, make_product
@@ -130,6 +130,7 @@ def test_a_refusal_names_the_true_reason(staff: Client, paid: Order, settings: S
         ("reserved", "refund", "it is not paid yet"),
         ("paid", "refund", "it was not sent: cancel it instead"),
         ("expired", "refund", "it was not paid in time"),
+        ("cancelled", "refund", "it was cancelled, which refunds what was paid"),
         ("reserved", "confirm", "it is not paid"),
         ("cancelled", "confirm", "it was cancelled"),
         ("paid", "confirm", "its address has had too many emails today"),
@@ -153,7 +154,7 @@ def test_actions_follow_the_states_and_the_permissions(staff: Client, buyer: Use
     assert staff.post(f"{LIST}4711/change/", {"order_action": "cancel"}).status_code == 302
     for state, expected in (
         (OrderState.RESERVED, ["cancel", "note"]),
-        (OrderState.PAID, ["send", "confirm", "cancel", "note"]),
+        (OrderState.PAID, ["send", "confirm", "cancel", "refund", "note"]),
         (OrderState.SENT, ["track", "confirm", "refund", "note"]),
         (OrderState.CANCELLED, ["note"]),
     ):
@@ -161,13 +162,17 @@ def test_actions_follow_the_states_and_the_permissions(staff: Client, buyer: Use
         shown = re.findall(r'name="order_action" value="(\w+)"', staff.get(path).content.decode())
         assert shown == expected, state
     Order.objects.filter(pk=paid.pk).update(state=OrderState.SENT)
-    assert "Refund ordered." in take(staff, paid, "refund")
-    page = staff.get(path).content.decode()
-    assert 'value="refund"' not in page
+    assert "Refund ordered: €2.50." in take(staff, paid, "refund", amount="2.50", reason="A torn page.")
+    assert "That is more than is left to refund: €10.00." in take(staff, paid, "refund", amount="10.01")
+    assert "Refund ordered: €10.00." in take(staff, paid, "refund")
+    assert "its payment is refunded already" in take(staff, paid, "refund")
+    reasons = Refund.objects.order_by("pk").values_list("amount", "reason", "by__username")
+    assert list(reasons) == [(250, "A torn page.", "carol"), (1000, "the shop refunded the order", "carol")]
+    assert 'value="refund"' not in staff.get(path).content.decode()
     other = make_paid(buyer, "other")
     assert "Cancelled." in take(staff, other, "cancel")
     assert other.state == OrderState.CANCELLED
-    assert LogEntry.objects.count() == 2
+    assert LogEntry.objects.count() == 3
 
 
 def test_a_confirmation_is_sent_again_to_the_corrected_address(staff: Client, paid: Order) -> None:

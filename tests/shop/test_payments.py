@@ -10,7 +10,17 @@ from pytest_django.fixtures import Settings
 
 from accounts.models import User
 from common import clock
-from shop.models import EventKind, FakeCharge, Order, OrderEvent, OrderState, Payment, PaymentState, Product
+from shop.models import (
+    EventKind,
+    FakeCharge,
+    Order,
+    OrderEvent,
+    OrderState,
+    Payment,
+    PaymentState,
+    PaymentStatus,
+    Product,
+)
 from shop.payments import Answer, NoAnswer, Outcome, TypedCard, calls, fake, fake_callbacks
 from shop.services.errors import NotPayable
 from shop.services.orders import cancel_order, expire_order
@@ -178,7 +188,7 @@ def test_a_new_attempt_first_resolves_the_earlier_one(order: Order, book: Produc
 def test_no_new_attempt_is_made_while_the_provider_is_silent(order: Order, monkeypatch: pytest.MonkeyPatch) -> None:
     hang(order, fake.HANGING_CARD)
     make_payments_due()
-    monkeypatch.setattr(fake.FakeProvider, "find", lambda self, key: 1 / 0)
+    monkeypatch.setattr(fake.FakeProvider, "find", lambda *asked: 1 / 0)
     assert pay_order(order, GOOD).state == OrderState.RESERVED
     assert Payment.objects.count() == 1
 
@@ -229,7 +239,7 @@ def test_late_money_is_refunded_if_no_copies_are_left(order: Order, alice: User,
     settle_all()
     order.refresh_from_db()
     assert order.state == OrderState.EXPIRED
-    assert Payment.objects.get(order=order).state == PaymentState.REFUNDED
+    assert Payment.objects.get(order=order).status == PaymentStatus.REFUNDED
     assert steps(order)[-2:] == [EventKind.REFUND_DUE, EventKind.REFUNDED]
     assert_ledger_is_right({book.pk: 3})
     assert_settled()
@@ -245,13 +255,13 @@ def test_refunded_money_buys_nothing_after_repeated_callbacks(order: Order, book
     for outage in (True, False):
         with pytest.MonkeyPatch.context() as patches:
             if outage:
-                patches.setattr(fake.FakeProvider, "refund", lambda self, key: 1 / 0)
+                patches.setattr(fake.FakeProvider, "refund", lambda *asked: 1 / 0)
             make_payments_due()
             settle_all()
         Product.objects.update(stock=3)  # copies are available again
         record_answer(Payment.objects.get().key, PAID)
-        states.append((Order.objects.get().state, Payment.objects.get().state))
-    assert states == [(OrderState.EXPIRED, PaymentState.REFUND_DUE), (OrderState.EXPIRED, PaymentState.REFUNDED)]
+        states.append((Order.objects.get().state, Payment.objects.get().status))
+    assert states == [(OrderState.EXPIRED, PaymentStatus.REFUND_DUE), (OrderState.EXPIRED, PaymentStatus.REFUNDED)]
     assert steps(order)[-2:] == [EventKind.REFUND_DUE, EventKind.REFUNDED]
     assert_ledger_is_right({book.pk: 3})
 
@@ -272,9 +282,9 @@ def test_one_of_two_successful_payments_is_refunded(order: Order, book: Product)
     record_answer(first.key, PAID)
     make_payments_due()
     settle_all()
-    assert list(Payment.objects.order_by("pk").values_list("state", flat=True)) == [
-        PaymentState.REFUNDED,
-        PaymentState.SUCCEEDED,
+    assert [payment.status for payment in Payment.objects.order_by("pk")] == [
+        PaymentStatus.REFUNDED,
+        PaymentStatus.SUCCEEDED,
     ]
     assert_ledger_is_right({book.pk: 3})
     assert_settled()
@@ -286,7 +296,7 @@ def test_cancelling_returns_copies_and_money_once(order: Order, alice: User, boo
     assert_ledger_is_right({book.pk: 3})
     make_payments_due()
     settle_all()
-    assert Payment.objects.get().state == PaymentState.REFUNDED
+    assert Payment.objects.get().status == PaymentStatus.REFUNDED
     assert_ledger_is_right({book.pk: 3})
     assert_settled()
 
@@ -297,7 +307,7 @@ def test_money_for_a_cancelled_order_is_refunded(order: Order, alice: User, book
     for _round in range(2):
         make_payments_due()
         settle_all()
-    assert Payment.objects.get().state == PaymentState.REFUNDED
+    assert Payment.objects.get().status == PaymentStatus.REFUNDED
     assert_ledger_is_right({book.pk: 3})
     assert_settled()
 

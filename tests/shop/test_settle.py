@@ -13,9 +13,20 @@ from accounts.models import User
 from accounts.ratelimit import count_event
 from common import clock
 from shop import emails
-from shop.models import EventKind, FakeCharge, Order, OrderEvent, OrderState, Payment, PaymentState, Product
+from shop.models import (
+    EventKind,
+    FakeCharge,
+    Order,
+    OrderEvent,
+    OrderState,
+    Payment,
+    PaymentState,
+    PaymentStatus,
+    Product,
+    Refund,
+)
 from shop.payments import TypedCard, fake
-from shop.services import confirmations, payments, settle
+from shop.services import confirmations, payments, refunds, settle
 from shop.services.errors import OrderNotFound, OrderStateRefused
 from shop.services.orders import cancel_order, expire_order, mark_order_sent
 from shop.services.payments import pay_order
@@ -101,8 +112,8 @@ def test_a_claimed_payment_is_skipped_by_concurrent_runs(order: Order, settings:
     settings.PAYMENT_TIMEOUT_SECONDS = 0.05
     pay_order(order, TypedCard(fake.HANGING_CARD))
     make_payments_due()
-    lists = [settle._find_open_payments(PaymentState.STARTED) for _round in range(2)]
-    assert [settle._call_for_payments(found, lambda payment: True) for found in lists] == [1, 0]
+    lists = [settle._find_due(Payment.objects.all()) for _round in range(2)]
+    assert [settle._call_for_each(found, lambda payment: True) for found in lists] == [1, 0]
 
 
 def test_a_silent_provider_is_called_at_rising_intervals(
@@ -132,13 +143,13 @@ def test_a_refund_is_retried_until_it_succeeds(
     pay_order(order, GOOD)
     cancel_order(order.pk, alice)
 
-    def away(self: object, key: str) -> None:
+    def away(self: object, key: str, refund: str, amount: int) -> None:
         raise ConnectionResetError
 
     with monkeypatch.context() as outage:
         outage.setattr(fake.FakeProvider, "refund", away)
         settle_all()
-    assert Payment.objects.get().state == PaymentState.REFUND_DUE
+    assert Payment.objects.get().status == PaymentStatus.REFUND_DUE
     make_payments_due()
     settle_all()
     assert_settled()
@@ -147,13 +158,12 @@ def test_a_refund_is_retried_until_it_succeeds(
 def test_an_unrecorded_refund_is_not_repeated_by_the_provider(order: Order, alice: User) -> None:
     pay_order(order, GOOD)
     cancel_order(order.pk, alice)
-    fake.FakeProvider().refund(Payment.objects.get().key)
-    at = FakeCharge.objects.get().refunded_at
+    due = Refund.objects.get()
+    fake.FakeProvider().refund(due.payment.key, due.key, due.amount)
     make_payments_due()
-    due = Payment.objects.get()
     settle_all()
-    assert payments.refund_payment(due)  # as a run that had read it before
-    assert FakeCharge.objects.get().refunded_at == at
+    assert refunds.make_refund(due)  # as a run that had read it before
+    assert FakeCharge.objects.get().refunded == due.amount
     assert OrderEvent.objects.filter(kind=EventKind.REFUNDED).count() == 1
     assert_settled()
 

@@ -23,6 +23,7 @@ from shop.models import (  # fmt: skip
     OrderState,
     Payment,
     PaymentState,
+    PaymentStatus,
     Product,
     Recommendation,
     Sale,
@@ -174,7 +175,7 @@ def test_orders_are_cancelled_after_confirmation_and_refunded(staff: Client) -> 
     assert "1 order was cancelled." in act(staff, ORDERS, "cancel_orders", order, confirmed="yes")
     for row in (order, product, payment):
         row.refresh_from_db()
-    assert (order.state, product.stock, payment.state) == (OrderState.CANCELLED, 6, PaymentState.REFUND_DUE)
+    assert (order.state, product.stock, payment.status) == (OrderState.CANCELLED, 6, PaymentStatus.REFUND_DUE)
 
 
 @commits
@@ -189,15 +190,15 @@ def test_sent_orders_are_refunded_once_with_an_email(staff: Client, monkeypatch:
         for order in (sent, paid)
     )
     refused = (
-        f"Not changed: #{sent.pk}, #{gone.pk} (there is no payment to refund);"
-        f" #{paid.pk} (it was not sent: cancel it instead)"
+        f"Not changed: #{sent.pk} (its payment is refunded already); #{paid.pk} (it was not sent: cancel it instead);"
+        f" #{gone.pk} (it was cancelled, which refunds what was paid)"
     )
     for text in ("1 order will be refunded.", refused):
         page = act(staff, ORDERS, "refund_orders", sent, paid, gone, confirmed="yes")
         assert text in page
     for row in (payment, other):
         row.refresh_from_db()
-    assert (payment.state, other.state) == (PaymentState.REFUND_DUE, PaymentState.SUCCEEDED)
+    assert (payment.status, other.status) == (PaymentStatus.REFUND_DUE, PaymentStatus.SUCCEEDED)
     assert emails == [("refunded", sent.pk)]
     assert [event.why for event in sent.events.all()] == ["the shop refunded the order"]
 
@@ -205,23 +206,28 @@ def test_sent_orders_are_refunded_once_with_an_email(staff: Client, monkeypatch:
 def test_orders_tell_fulfilment_and_payment(staff: Client, carol: User) -> None:
     """The list, its filters, the file, the page and the buyer's JSON say the same of both states."""
     product, free = make_product(), make_product(price=0)
-    cases: list[tuple[OrderState, str, str, list[PaymentState]]] = [
+    paid, failed, surplus = PaymentState.SUCCEEDED, PaymentState.FAILED, PaymentState.SURPLUS
+    # The payments by state, with the cents that are refunded and to be refunded.
+    cases: list[tuple[OrderState, str, str, list[tuple[PaymentState, int, int]]]] = [
         (OrderState.RESERVED, "reserved", "unpaid", []),
-        (OrderState.RESERVED, "reserved", "failed", [PaymentState.FAILED]),
-        (OrderState.RESERVED, "reserved", "started", [PaymentState.FAILED, PaymentState.STARTED]),
-        (OrderState.PAID, "to send", "succeeded", [PaymentState.SUCCEEDED, PaymentState.FAILED]),
+        (OrderState.RESERVED, "reserved", "failed", [(failed, 0, 0)]),
+        (OrderState.RESERVED, "reserved", "started", [(failed, 0, 0), (PaymentState.STARTED, 0, 0)]),
+        (OrderState.PAID, "to send", "succeeded", [(paid, 0, 0), (failed, 0, 0)]),
         # The money of a second payment goes back, and the order stays paid.
-        (OrderState.SENT, "sent", "succeeded", [PaymentState.SUCCEEDED, PaymentState.REFUNDED]),
-        (OrderState.SENT, "sent", "refunded", [PaymentState.REFUNDED]),
-        (OrderState.CANCELLED, "cancelled", "refund due", [PaymentState.REFUND_DUE]),
+        (OrderState.SENT, "sent", "succeeded", [(paid, 0, 0), (surplus, 1250, 0)]),
+        (OrderState.SENT, "sent", "refunded", [(paid, 1250, 0), (failed, 0, 0)]),
+        (OrderState.SENT, "sent", "partly refunded", [(paid, 250, 0)]),
+        (OrderState.CANCELLED, "cancelled", "refund due", [(paid, 250, 1000)]),
+        (OrderState.EXPIRED, "expired", "refunded", [(surplus, 1250, 0)]),
         (OrderState.SENT, "sent", "free", []),
     ]
     orders = []
     for number, (state, _, payment, payments) in enumerate(cases):
         book = free if payment == "free" else product
         order = make_order(carol, book, key=str(number), state=state, paid_at=timezone.now())
-        for count, each in enumerate(payments):
-            Payment.objects.create(order=order, key=f"{number} {count}", amount=1250, state=each)
+        for count, (each, refunded, due) in enumerate(payments):
+            sums = {"amount": 1250, "refunded": refunded, "refund_due": due}
+            Payment.objects.create(order=order, key=f"{number} {count}", state=each, **sums)
         orders.append(order)
     Order.objects.filter(state=OrderState.RESERVED).update(paid_at=None)
     lines = read_csv(staff, ORDERS, *orders)

@@ -22,11 +22,11 @@ from mirror.outbox import lag
 from mirror.redis import naming
 from mirror.redis.clients import client as state_client
 from mirror.upkeep import heartbeat
-from shop.models import EventKind, Order, OrderState, Payment, PaymentState, Product
+from shop.models import Order, OrderState, Payment, PaymentState, Product, Refund, RefundState
 from shop.payments import TypedCard, fake
-from shop.services.order_steps import record_step
-from shop.services.orders import cancel_order, mark_order_sent, refund_order
+from shop.services.orders import cancel_order, mark_order_sent
 from shop.services.payments import pay_order
+from shop.services.refunds import refund_order
 from shop.services.settle import settle_all
 from tests.support import warm_mirrors
 from tests.support.matrix.browser import Browser
@@ -90,6 +90,7 @@ def test_each_number_equals_the_list_behind_it(staff: Client) -> None:
     for number, result in enumerate(PaymentState.values):
         reason = "card declined" if result == PaymentState.FAILED else ""
         Payment.objects.create(order=order, key=str(number), amount=1, state=result, reason=reason)
+    Payment.objects.filter(state=PaymentState.SURPLUS).update(refund_due=1)
     html = read_home(staff)
     numbers = re.findall(r'<dt>([^<]*)</dt><dd><a href="([^"]*)">([^<]*)</a>', html)
     assert {label: value for label, _, value in numbers}.items() >= {
@@ -123,7 +124,8 @@ def test_refunds_reduce_the_revenue_of_their_day(staff: Client, settings: Settin
     for order in (first, second):
         pay_order(order, TypedCard(fake.GOOD_CARD))
     Order.objects.filter(pk=expired.pk).update(state=OrderState.CANCELLED)
-    Payment.objects.create(order=expired, key="late", amount=900, state=PaymentState.REFUNDED)
+    late = Payment.objects.create(order=expired, key="late", amount=900, state=PaymentState.SURPLUS, refunded=900)
+    Refund.objects.create(payment=late, key="late", amount=900, state=RefundState.DONE, done_at=now)
     settings.CLOCK = lambda: now
     mark_order_sent(first.pk)
     refund_order(first.pk)
@@ -206,8 +208,9 @@ def test_menu_has_every_list_once() -> None:
 def test_each_role_has_a_home_whose_links_it_may_follow(client: Client, role: str) -> None:
     make_roles(Group, Permission)
     order = make_order(None, make_product(stock=0), state=OrderState.SENT, paid_at=timezone.now())
-    payment = Payment.objects.create(order=order, key="p", amount=1250, state=PaymentState.REFUNDED)
-    record_step(order.pk, EventKind.PAID, payment=payment)
+    paid = {"amount": 1250, "state": PaymentState.SUCCEEDED, "refunded": 1250}
+    payment = Payment.objects.create(order=order, key="p", **paid)
+    Refund.objects.create(payment=payment, key="r", amount=1250, state=RefundState.DONE, done_at=timezone.now())
     member = User.objects.create_user("dora", is_staff=True)
     member.groups.add(Group.objects.get(name=role))
     client.force_login(member)

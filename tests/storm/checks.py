@@ -18,7 +18,7 @@ from mirror import status
 from mirror.models import Change
 from mirror.redis.clients import breaker, relay_client
 from mirror.visits import statuses as visits_statuses
-from shop.models import Order, OrderLine, OrderState, Payment, PaymentState, Product
+from shop.models import Order, OrderLine, OrderState, Product
 from social.models import Block, Follow, Like, Post
 from social.reviews.models import Review
 from social.welcome.models import ChosenGenre
@@ -27,7 +27,7 @@ from tests.storm.library import IMPORTED_BOOKS, LIST_NAME
 from tests.storm.people import JSON, SESSIONS_PATH, Person
 from tests.storm.stack import Stack
 from tests.support.mirror import command
-from tests.support.shop.checkouts import assert_settled
+from tests.support.shop.checkouts import assert_settled, is_money_open
 
 CONVERGENCE_SECONDS = 180.0  # generous, because the machine may be busy
 BACKGROUND = "Background verification:"  # the start of its messages about differences
@@ -43,7 +43,7 @@ def find_unrest() -> list[str]:
         cold = [name for name, is_warm in status.warm_mirrors(relay_client()).items() if not is_warm]
         visits = [v.kind for v in visits_statuses() if v.waiting != 0 or not v.restored]
         imports = LibraryImport.objects.filter(state__in=WORKING).count()
-        unpaid = Payment.objects.filter(state__in=(PaymentState.STARTED, PaymentState.REFUND_DUE)).count()
+        unpaid = is_money_open()
     except (DatabaseError, RedisError) as error:
         return [str(error)]
     found = {

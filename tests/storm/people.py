@@ -16,7 +16,7 @@ from django.test.client import BOUNDARY, MULTIPART_CONTENT, encode_multipart
 
 from accounts.sessions.rows import hash_token
 from demo.browser import Answer, Browser, SiteUnavailable
-from demo.traffic import ORDER_PATH
+from demo.traffic import CARD, ORDER_PATH
 from shop.payments import fake
 from tests.storm.ledger import GRACE_SECONDS, Cell, Ledger, Outcome
 
@@ -353,7 +353,8 @@ class Person(threading.Thread):
         if page.path != "/shop/checkout/":
             return
         card = self.random.choice((fake.GOOD_CARD, fake.TWO_CALLBACKS_CARD))
-        address = {"name": self.name, "email": "storm@diptych.invalid", "card": card, **ADDRESS}
+        paid_with = CARD | {"card": card}
+        address = {"name": self.name, "email": "storm@diptych.invalid", **paid_with, **ADDRESS}
         began = time.time()
         try:
             answer = self.ask(self.first, "/shop/checkout/", {**page.hidden, **address})

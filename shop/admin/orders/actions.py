@@ -13,26 +13,28 @@ from django.utils.translation import gettext
 
 from common.refusals import Refused
 from common.web import redirect_to
-from shop.admin.orders.forms import NoteForm, TrackingForm
+from shop.admin.orders.forms import NoteForm, RefundForm, TrackingForm
 from shop.admin.orders.slips import PackingSlips
 from shop.admin.orders.steps import explain_refusal
 from shop.delivery.tracking import Tracking
-from shop.models import Order, OrderState, PaymentState
+from shop.models import Order, OrderState, PaymentStatus
+from shop.money import format_money
 from shop.selectors.order_states import TO_SEND
 from shop.services.order_work import add_note, change_tracking, resend_confirmation
-from shop.services.orders import cancel_order, mark_order_sent, refund_order
+from shop.services.orders import cancel_order, mark_order_sent
+from shop.services.refunds import REFUNDED_BY_STAFF, refund_order
 
 ACTION: Final = "order_action"  # the parameter with the name of the action
 
 
 class OrderActions(NamedTuple):
-    """What the page of an order offers. tracking, note: forms that are shown; None if they are not."""
+    """What the page of an order offers. tracking, refund, note: forms that are shown; None if they are not."""
 
     order: Order
     tracking: TrackingForm | None
+    refund: RefundForm | None
     note: NoteForm
     can_be_cancelled: bool
-    can_be_refunded: bool
     can_be_confirmed: bool
 
     @property
@@ -53,14 +55,15 @@ class OrderActions(NamedTuple):
 
 def list_actions(order: Order) -> OrderActions:
     """Return the actions that the states of an order allow now. Services decide again when one is taken."""
-    is_confirmable = order.state in (OrderState.PAID, OrderState.SENT) and order.paid_at is not None
+    is_on_its_way = order.state in (OrderState.PAID, OrderState.SENT)
+    is_refundable = order.payment_state in (PaymentStatus.SUCCEEDED, PaymentStatus.PARTLY_REFUNDED)
     return OrderActions(
         order,
-        tracking=TrackingForm(order=order) if order.state in (OrderState.PAID, OrderState.SENT) else None,
+        tracking=TrackingForm(order=order) if is_on_its_way else None,
+        refund=RefundForm() if is_on_its_way and is_refundable else None,
         note=NoteForm(),
         can_be_cancelled=order.state in (OrderState.RESERVED, OrderState.PAID),
-        can_be_refunded=order.state == OrderState.SENT and order.payment_state == PaymentState.SUCCEEDED,
-        can_be_confirmed=is_confirmable and order.email != "",
+        can_be_confirmed=is_on_its_way and order.paid_at is not None and order.email != "",
     )
 
 
@@ -116,9 +119,12 @@ class PageOfOrder(PackingSlips):
 
 def _make_form(request: HttpRequest, order: Order) -> Form | None:
     """Return the form of the action, or None for an action that is a button alone."""
-    if request.POST[ACTION] in ("send", "track"):
+    action = request.POST[ACTION]
+    if action in ("send", "track"):
         return TrackingForm(request.POST, order=order)
-    return NoteForm(request.POST) if request.POST[ACTION] == "note" else None
+    if action == "refund":
+        return RefundForm(request.POST)
+    return NoteForm(request.POST) if action == "note" else None
 
 
 def _take(action: str, order: Order, by: Any, form: Any) -> str:
@@ -134,8 +140,9 @@ def _take(action: str, order: Order, by: Any, form: Any) -> str:
             cancel_order(order.pk, by)
             return gettext("Cancelled.")
         case "refund":
-            refund_order(order.pk, by)
-            return gettext("Refund ordered.")
+            typed = form.cleaned_data
+            made = refund_order(order.pk, by, amount=typed["amount"], reason=typed["reason"] or REFUNDED_BY_STAFF)
+            return gettext("Refund ordered: %(amount)s.") % {"amount": format_money(made.amount)}
         case "confirm":
             resend_confirmation(order.pk, by)
             return gettext("The confirmation is sent again.")

@@ -9,6 +9,7 @@ from django.core.exceptions import ValidationError
 from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
+from shop.admin.forms import MoneyField
 from shop.delivery.tracking import Tracking
 from shop.models import Order
 from shop.models.event import MAX_NOTE
@@ -53,3 +54,10 @@ class NoteForm(forms.Form):
     """A note for staff."""
 
     text = forms.CharField(label=_("note"), max_length=MAX_NOTE, widget=forms.Textarea(attrs={"rows": 3}))
+
+
+class RefundForm(forms.Form):
+    """A refund of an amount, or of all that is left."""
+
+    amount = MoneyField(label=_("amount"), required=False)
+    reason = forms.CharField(label=_("reason for the buyer"), required=False, max_length=200)

@@ -57,11 +57,26 @@ class PaymentInline(_OrderInline):
 
     model = Payment
     ordering: ClassVar[Any] = ["pk"]
-    fields = readonly_fields = ["state", "formatted_sum", "reference", "failure", "created_at", "updated_at"]
+    fields = readonly_fields = ["words", "formatted_sum", "refunds", "reference", "failure", "created_at", "updated_at"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Payment]:
+        return super().get_queryset(request).prefetch_related("refunds")
+
+    @display(description=_("state"))
+    def words(self, payment: Payment) -> str:
+        return str(payment.status.label)
 
     @display(description=_("amount"))
     def formatted_sum(self, payment: Payment) -> str:
         return format_money(payment.amount)
+
+    @display(description=_("refunds"))
+    def refunds(self, payment: Payment) -> str:
+        found = [
+            f"{format_money(refund.amount)} {refund.get_state_display()} ({refund.why})"
+            for refund in payment.refunds.all()
+        ]
+        return "; ".join(found) or "–"
 
     @display(description=_("reason"))
     def failure(self, payment: Payment) -> str:

@@ -52,9 +52,8 @@ class OrderAdmin(SerialisedEdits, ExportAdmin, PageOfOrder):
         "user__id__exact",
         "state__in",
         "payments__state",
-        "payments__events__kind__in",
-        "payments__updated_at__gte",
-        "payments__updated_at__lt",
+        "payments__refunds__done_at__gte",
+        "payments__refunds__done_at__lt",
     ]
     list_select_related = ["user"]
     search_fields = ["email"]

@@ -14,16 +14,17 @@ from accounts.admin_tools import Question, ask_for_confirmation, is_confirmed
 from common.refusals import Refused
 from shop.admin.base import LedgerAdmin
 from shop.admin.row_actions import UnchangedRow, apply_to_each, warn_of_unchanged
-from shop.models import Order, OrderState
+from shop.models import Order, OrderState, Refund
 from shop.money import format_money
 from shop.services.errors import OrderNotFound, OrderStateRefused
-from shop.services.orders import cancel_order, mark_order_sent, refund_order
+from shop.services.orders import cancel_order, mark_order_sent
+from shop.services.refunds import refund_order
 
 
 class _Step(NamedTuple):
     """A step that staff take with orders. state: orders in it stay as they are. describe: returns the message."""
 
-    do: Callable[[int, Any], Order]
+    do: Callable[[int, Any], Order | Refund]
     state: OrderState | None
     question: Any
     effect: Any

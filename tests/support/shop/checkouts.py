@@ -1,23 +1,36 @@
 """Create carts, checkouts and payments, and check the invariants of the ledger."""
 
 import threading
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 from django.db import connections
-from django.db.models import Q
 
 from accounts.models import User
 from common import clock
 from shop.carts import reading
-from shop.models import FakeCharge, Order, OrderLine, OrderState, Payment, PaymentState, Product
+from shop.models import (
+    FakeCharge,
+    FakeRefund,
+    Order,
+    OrderLine,
+    OrderState,
+    Payment,
+    PaymentState,
+    Product,
+    Refund,
+    RefundLine,
+    RefundState,
+)
+from shop.payments import fake
 from shop.services import carts
 from shop.services.checkout import OrderAddress, begin_checkout
 from tests.support.shop.carts import make_session
 
 HOME = OrderAddress("Alice", "alice@example.org", "1 Long Lane\nLondon")
+CARD_FIELDS = {"card": fake.GOOD_CARD, "expiry": "12/40", "code": "123"}
 HOME_FIELDS = {"country": "GB", "street": "1 Long Lane", "city": "London", "postcode": "SW1A 1AA"}
 
 
@@ -51,18 +64,45 @@ def assert_ledger_is_right(stock: Mapping[int, int]) -> None:
         sold[pk] += count if state in (OrderState.PAID, OrderState.SENT) else 0
     rows = {pk: (left, kept) for pk, left, kept in Product.objects.values_list("pk", "stock", "reserved")}
     assert rows == {pk: (count - sold[pk], reserved[pk]) for pk, count in stock.items()}
-    paid = Order.objects.filter(state__in=(OrderState.PAID, OrderState.SENT), total__gt=0)
+    assert_money_is_right()
+
+
+def assert_money_is_right() -> None:
+    """Check payments and refunds against the orders.
+
+    Each order that was paid has one payment; that of a cancelled order and each surplus payment are refunded in whole.
+    The sums of a payment are those of its refunds, and the lines of refunds add up and exceed no line of the order.
+    """
+    paid = Order.objects.filter(paid_at__isnull=False, total__gt=0)
     taken = Payment.objects.filter(state=PaymentState.SUCCEEDED)
     assert sorted(taken.values_list("order_id", "amount")) == sorted(paid.values_list("pk", "total"))
+    due, done = Counter[int](), Counter[int]()
+    for pk, state, amount in Refund.objects.values_list("payment", "state", "amount"):
+        (due if state == RefundState.DUE else done)[pk] += amount
+    for payment in Payment.objects.select_related("order"):
+        assert (payment.refund_due, payment.refunded) == (due[payment.pk], done[payment.pk])
+        if payment.state == PaymentState.SURPLUS or payment.order.state == OrderState.CANCELLED:
+            assert payment.left == 0 or payment.state in (PaymentState.STARTED, PaymentState.FAILED)
+    for refund in Refund.objects.filter(payment__state=PaymentState.SUCCEEDED).prefetch_related("lines"):
+        assert sum(part.amount for part in refund.lines.all()) == refund.amount
+    back: defaultdict[int, Counter[str]] = defaultdict(Counter)
+    for part in RefundLine.objects.exclude(line=None):
+        back[part.line_id].update(quantity=part.quantity, amount=part.amount, vat=part.vat or 0)
+    for line in OrderLine.objects.filter(pk__in=back):
+        assert back[line.pk]["quantity"] <= line.quantity
+        assert back[line.pk]["amount"] <= line.total
+        assert back[line.pk]["vat"] <= (line.vat or 0)
 
 
 def assert_settled() -> None:
-    """Check that the provider and the site agree on every payment and every refund, and that no payment is open."""
-    charges = dict(FakeCharge.objects.filter(succeeds=True, refunded_at=None).values_list("pk", "amount"))
-    assert charges == dict(Payment.objects.filter(state=PaymentState.SUCCEEDED).values_list("key", "amount"))
-    refunded = FakeCharge.objects.filter(succeeds=True, refunded_at__isnull=False).values_list("pk", flat=True)
-    assert set(refunded) == set(Payment.objects.filter(state=PaymentState.REFUNDED).values_list("key", flat=True))
-    assert not Payment.objects.filter(Q(state=PaymentState.STARTED) | Q(state=PaymentState.REFUND_DUE)).exists()
+    """Check that the provider and the site agree on every payment and every refund, and that none is open."""
+    taken = Payment.objects.filter(state__in=(PaymentState.SUCCEEDED, PaymentState.SURPLUS))
+    charges = FakeCharge.objects.filter(succeeds=True)
+    assert dict(charges.values_list("pk", "amount")) == dict(taken.values_list("key", "amount"))
+    made = FakeRefund.objects.values_list("key", "charge", "amount")
+    assert sorted(made) == sorted(Refund.objects.values_list("key", "payment__key", "amount"))
+    assert not Payment.objects.filter(state=PaymentState.STARTED).exists()
+    assert not Refund.objects.filter(state=RefundState.DUE).exists()
 
 
 def let_time_pass() -> None:
@@ -71,11 +111,20 @@ def let_time_pass() -> None:
     Order.objects.filter(reserved_until__gt=past).update(reserved_until=past)
     FakeCharge.objects.filter(answers_at__gt=past).update(answers_at=past)
     Payment.objects.filter(ask_at__gt=past).update(ask_at=past)
+    Refund.objects.filter(ask_at__gt=past).update(ask_at=past)
 
 
 def make_payments_due() -> None:
-    """Make open payments due for the next request to the provider."""
-    Payment.objects.update(ask_at=clock.now() - timedelta(seconds=1))
+    """Make open payments and refunds due for the next request to the provider."""
+    past = clock.now() - timedelta(seconds=1)
+    Payment.objects.update(ask_at=past)
+    Refund.objects.update(ask_at=past)
+
+
+def is_money_open() -> bool:
+    """Return whether a payment or a refund waits for the provider."""
+    payments = Payment.objects.filter(state=PaymentState.STARTED)
+    return payments.exists() or Refund.objects.filter(state=RefundState.DUE).exists()
 
 
 def run_together(count: int, do: Callable[[int], object]) -> list[object]:

@@ -1,6 +1,7 @@
 """An unreliable payment provider in memory, for the state machine that tests the ledger.
 
-It guarantees one thing: a key is charged at most once, and a key that was given up is never charged.
+It guarantees one thing: a key is charged at most once, a key that was given up is never charged, and a refund is made
+at most once.
 """
 
 from collections.abc import Callable
@@ -17,7 +18,8 @@ class Crash(BaseException):
 class UnreliableProvider:
     """An in-memory provider.
 
-    known: the outcome of each key. on_their_way: amounts of charges that are delayed. refunded: refunded keys.
+    known: the outcome of each key. on_their_way: amounts of charges that are delayed. refunds: the key of the
+    charge and the amount, by key of the refund.
     mood: the effect of the next charge. is_down: the provider does not answer.
     """
 
@@ -25,7 +27,7 @@ class UnreliableProvider:
         self.known: dict[str, Outcome] = {}
         self.amounts: dict[str, int] = {}
         self.on_their_way: dict[str, int] = {}
-        self.refunded: set[str] = set()
+        self.refunds: dict[str, tuple[str, int]] = {}
         self.mood = "good"
         self.is_down = False
 
@@ -70,11 +72,12 @@ class UnreliableProvider:
         self.take(key, 0, Outcome.FAILED)
         return Answer(self.known[key], key[:8])
 
-    def refund(self, key: str) -> None:
+    def refund(self, key: str, refund: str, amount: int) -> None:
         assert self.known[key] is Outcome.SUCCEEDED
         if self.is_down and self.mood == "good":
             raise NoAnswer
-        self.refunded.add(key)
+        assert self.refunds.setdefault(refund, (key, amount)) == (key, amount)
+        assert self.held[key] >= 0
         self._must_be_up()
 
     def _must_be_up(self) -> None:
@@ -83,6 +86,8 @@ class UnreliableProvider:
 
     @property
     def held(self) -> dict[str, int]:
-        """The amounts taken and not refunded, in cents, by key."""
-        taken = {key for key, outcome in self.known.items() if outcome is Outcome.SUCCEEDED}
-        return {key: self.amounts[key] for key in taken - self.refunded}
+        """The amounts taken without the refunded ones, in cents, by key."""
+        held = {key: self.amounts[key] for key, outcome in self.known.items() if outcome is Outcome.SUCCEEDED}
+        for key, amount in self.refunds.values():
+            held[key] -= amount
+        return held
