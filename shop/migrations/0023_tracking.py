@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('shop', '0020_states_without_refunds'),
+        ('shop', '0022_price_alerts'),
     ]
 
     operations = [
