@@ -68,10 +68,8 @@ def test_a_download_comes_back_with_changes_after_a_dry_run(staff: Client) -> No
 def test_errors_name_line_and_column_and_nothing_is_changed(staff: Client) -> None:
     emma = make_product("Emma", price=1250, stock=5)
     Product.objects.filter(pk=emma.pk).update(reserved=2)
-    table = (
-        f"id,price_in_cents,stock,grams\n{emma.pk},900,1,\n{emma.pk},900,5,\n99999,1,1,1\nx,-1,1.5,{'9' * 30}\n1,2\n"
-    )
-    errors = read_errors(upload(staff, table))
+    lines = [f"{emma.pk},900,1,", f"{emma.pk},900,5,", "99999,1,1,1", f"x,-1,1.5,{'9' * 30}", "1,2"]
+    errors = read_errors(upload(staff, "\n".join(["id,price_in_cents,stock,grams", *lines])))
     assert [(line, column) for line, column, _ in errors] == [
         ("2", "stock"), ("3", "id"), ("4", "id"), ("5", "grams"), ("5", "id"), ("5", "price_in_cents"), ("5", "stock"),
         ("6", ""),
