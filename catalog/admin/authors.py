@@ -17,6 +17,7 @@ from accounts.audit.log import log_rows
 from catalog.admin.base import annotate_book_counts, link_to_books, make_name_field
 from catalog.authors.merging import merge_authors
 from catalog.models import Author, AuthorAlias, Book
+from catalog.pictures.admin import PICTURE_FIELDS, AuthorForm, PictureAdminMixin
 
 EFFECT: Final = _(
     "All their books become books of “%(name)s”, and their pages lead to this author's page. This cannot be undone."
@@ -51,12 +52,14 @@ class AliasInline(TabularInline):
 
 
 @admin.register(Author)
-class AuthorAdmin(AuditedAdmin):
+class AuthorAdmin(PictureAdminMixin, AuditedAdmin):
     """Authors of books. An action merges several of them into one."""
 
+    form = AuthorForm
     action_form = AuthorActionForm
     list_display = ["name", "book_list"]
-    fields = ["name", "bio"]
+    fields = ["name", "bio", *PICTURE_FIELDS]
+    readonly_fields = ["shown_picture"]
     search_fields = ["name"]
     ordering = ["name"]
     actions = ["merge"]

@@ -17,6 +17,7 @@ from catalog.admin.base import TagActionAdmin
 from catalog.admin.filters import LanguageFilter, YearFilter
 from catalog.details.admin import BookDetailsInline
 from catalog.models import Book, Tagging
+from catalog.pictures.admin import PICTURE_FIELDS, BookForm, PictureAdminMixin
 from catalog.tags import services
 from catalog.values.isbns import normalise_isbn
 
@@ -50,9 +51,10 @@ def _has_product(book: Book) -> bool:
 
 
 @admin.register(Book)
-class BookAdmin(RelatedRowsAdmin, ExportAdmin, TagActionAdmin):
+class BookAdmin(PictureAdminMixin, RelatedRowsAdmin, ExportAdmin, TagActionAdmin):
     """Books, with links to their products and sales. Actions add a tag to many books, or remove it from them."""
 
+    form = BookForm
     inlines = [BookDetailsInline, TaggingInline]
 
     list_display = ["name", "author_names", "year", "popularity", "rating"]
@@ -60,7 +62,7 @@ class BookAdmin(RelatedRowsAdmin, ExportAdmin, TagActionAdmin):
     linked_lookups = ["tags__id__exact", "authors__id__exact"]  # links in the lists of tags and authors
     search_fields = ["title", "original_title", "isbn", "authors__name"]
     autocomplete_fields = ["authors"]
-    readonly_fields = ["goodreads_id"]
+    readonly_fields = ["goodreads_id", "shown_picture"]
     fields = [
         "title",
         "original_title",
@@ -72,6 +74,7 @@ class BookAdmin(RelatedRowsAdmin, ExportAdmin, TagActionAdmin):
         "popularity",
         "rating",
         "goodreads_id",
+        *PICTURE_FIELDS,
     ]
     actions = ["add_tag", "remove_tag", "export_csv"]
     export_columns = [

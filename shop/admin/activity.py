@@ -126,7 +126,7 @@ class RecommendationAdmin(ReadOnlyAdmin):
 class StockAlertAdmin(_SearchableByUser):
     """Books that readers wait for."""
 
-    list_display = ["user", "product", "created_at", "back_at"]
+    list_display = ["user", "product", "kind", "created_at", "back_at"]
     linked_lookups = ["product__exact"]
     list_select_related = ["user", "product__book"]
     fields = readonly_fields = list_display

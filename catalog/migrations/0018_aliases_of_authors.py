@@ -3,7 +3,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("catalog", "0015_author_bio")]
+    dependencies = [("catalog", "0017_book_added_at")]
 
     operations = [
         migrations.CreateModel(
