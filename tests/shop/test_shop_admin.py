@@ -14,6 +14,7 @@ from django.utils import timezone
 from accounts.admin_tools import AuditedAdmin
 from accounts.audit.models import AuditEvent
 from accounts.models import User
+from catalog.models import Tag
 from mirror.redis.recorder import record
 from shop.models import (  # fmt: skip
     Cart,
@@ -276,6 +277,11 @@ def test_sales_and_readers_are_downloaded(staff: Client, carol: User) -> None:
     sale = make_sale(make_product(), price=100)
     assert read_csv(staff, SALES, sale)[1][0] == sale.name
     assert read_csv(staff, "/admin/accounts/user/", carol)[1][0] == "carol"
+    product = make_product("Emma", price=1250)
+    assert read_csv(staff, PRODUCTS, product)[-1][2:4] == ["Emma", "1250"]
+    assert read_csv(staff, "/admin/catalog/book/", product.book)[-1][1] == "Emma"
+    payment = Payment.objects.create(order=make_order(None, product), key="p", amount=1250, refunded=50)
+    assert read_csv(staff, PAYMENTS, payment)[-1][1:4] == ["started", "1250", "50"]
 
 
 def test_only_the_address_of_an_order_can_be_edited(staff: Client) -> None:
@@ -461,6 +467,30 @@ def test_products_are_found_by_title_and_availability(staff: Client) -> None:
     assert [result["text"] for result in picked["results"]] == ["Moss"]
 
 
+def test_prices_change_by_percent_or_amount_after_a_preview(staff: Client) -> None:
+    emma, moss, cheap = (
+        make_product("Emma", price=1250),
+        make_product("Moss", price=333),
+        make_product("Cheap", price=20),
+    )
+    for typed in ("", "10", "10%", "+", "+1.005", "-1001%", "--1", "+1e3"):
+        assert "Enter a change such as" in act(
+            staff, PRODUCTS, "change_prices", emma, price_change=typed, confirmed="yes"
+        )
+    page = act(staff, PRODUCTS, "change_prices", emma, moss, price_change="+10%")
+    assert "Emma: €12.50 → €13.75" in page
+    assert "Moss: €3.33 → €3.66" in page
+    shown = re.findall(r'name="shown" value="([^"]*)"', page)[0]
+    Product.objects.filter(pk=moss.pk).update(price=400)  # between preview and confirmation
+    page = act(staff, PRODUCTS, "change_prices", emma, moss, price_change="+10%", shown=shown, confirmed="yes")
+    assert "1 price was changed." in page
+    assert "Not changed: Moss" in page
+    assert AuditEvent.objects.get(kind="staff").details == "Change. Emma: €12.50 → €13.75"
+    shown = f"{emma.pk}:1375 {cheap.pk}:20"
+    act(staff, PRODUCTS, "change_prices", emma, cheap, price_change=" -2,50", shown=shown, confirmed="yes")
+    assert dict(Product.objects.values_list("book__title", "price")) == {"Emma": 1125, "Moss": 400, "Cheap": 20}
+
+
 # --- sales ----------------------------------------------------------------------------------------
 
 WHEN = {
@@ -497,6 +527,30 @@ def test_a_sale_is_created_and_changed_with_its_products(staff: Client) -> None:
     ).content.decode()
     assert set(sale.items.values_list("product", "price")) == {(emma.pk, 800), (moss.pk, 700)}
     assert "not lower than the usual prices: Moss" in page
+
+
+def test_products_of_a_tag_join_a_sale_at_a_percentage(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    emma, moss, gone, other = (make_product(name, price=1255) for name in ("Emma", "Moss", "Gone", "Other"))
+    Product.objects.filter(pk=gone.pk).update(is_active=False)
+    tag = Tag.objects.create(name="classics")
+    for product in (emma, moss, gone):
+        product.book.tags.add(tag)
+    form = WHEN | items((emma, "9.99"))
+    for given, text in (
+        ({"tag": "Classics"}, "Enter both a tag and a percentage."),
+        ({"tag": "nothing", "percent": "30"}, "There is no tag called “nothing”."),
+        ({"tag": "classics", "percent": "100"}, "less than or equal to 99"),
+    ):
+        assert text in staff.post(f"{SALES}add/", form | given).content.decode()
+    with monkeypatch.context() as few:
+        few.setattr("shop.admin.forms.MAX_TAGGED_PRODUCTS", 1)
+        given = {"tag": "classics", "percent": "30"}
+        assert "More than 1 products" in staff.post(f"{SALES}add/", form | given).content.decode()
+    assert not Sale.objects.exists()
+    page = staff.post(f"{SALES}add/", form | {"tag": "Classics", "percent": "30"}, follow=True).content.decode()
+    assert "1 product was added to the sale." in page
+    assert set(SaleItem.objects.values_list("product", "price")) == {(emma.pk, 999), (moss.pk, 879)}
+    assert other.sale_items.count() == 0
 
 
 def test_a_blank_line_of_a_sale_is_ignored(staff: Client) -> None:
