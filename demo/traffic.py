@@ -14,7 +14,7 @@ from demo.words.posts import TEXTS_WITHOUT_BOOK
 
 PAUSE_SECONDS_RANGE: Final = (0.4, 1.6)  # between two pages of one visitor
 START_INTERVAL_SECONDS: Final = 0.3  # between two visitors
-CARD_NUMBER: Final = "4242 4242 4242 4242"
+CARD: Final = {"card": "4242 4242 4242 4242", "expiry": "12/40", "code": "123"}
 BUYER: Final = {
     "name": "Demo Visitor",
     "email": "visitor@diptych.invalid",
@@ -127,7 +127,7 @@ class Visitor:
         self._has_cart = False
         if page.path != "/shop/checkout/":
             return
-        answer = self.browser.post("/shop/checkout/", {**page.hidden, **BUYER, "card": CARD_NUMBER})
+        answer = self.browser.post("/shop/checkout/", {**page.hidden, **BUYER, **CARD})
         self._count_action("orders", well=bool(ORDER_PATH.match(answer.path)))
 
     def say(self) -> None:

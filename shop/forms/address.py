@@ -34,7 +34,7 @@ REFRESHING: Final = {
     "hx-trigger": "change delay:200ms",  # a country that is typed passes through others
     "hx-target": "#address-page",
     "hx-swap": "outerHTML",
-    "hx-params": "not card",
+    "hx-params": "not card,expiry,code",
     "hx-vals": '{"refresh": "1"}',
     "hx-sync": "closest form:replace",
 }

@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from common.ids import MAX_ID, parse_id
 from shop.forms.address import AddressForm
-from shop.forms.card import PayForm
+from shop.forms.card import CARD_FIELDS, PayForm
 from shop.models import Order
 from shop.selectors.checkout import Target
 
@@ -31,7 +31,8 @@ class CheckoutForm(AddressForm, PayForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["card"].required = self.data.get("total") != "0"
+        for name in CARD_FIELDS:
+            self.fields[name].required = self.data.get("total") != "0"
         method_id = parse_id(self._get_value("delivery"))
         self.target = Target(self._get_value("country"), method_id)
-        self.order_fields(["name", "company", "email", "country", *self.format.fields, "phone", "card"])
+        self.order_fields(["name", "company", "email", "country", *self.format.fields, "phone", *CARD_FIELDS])

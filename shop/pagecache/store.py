@@ -120,7 +120,7 @@ def _find_on_server(
         return keep_copy(digest, newer)
     if is_mine:
         return _render_and_store(redis, digest, token, make)
-    return previous or _wait_for_page(redis, digest)
+    return previous or _wait_for_page(redis, digest, found)
 
 
 def _decode_page(digest: str, raw: bytes | None) -> StoredPage | None:
@@ -151,24 +151,25 @@ def _render_and_store(redis: RedisClient, digest: str, token: str, make: Callabl
             outages.add("cache", "The cache server did not take a page: %s", error, level=logging.WARNING)
 
 
-def _wait_for_page(redis: RedisClient, digest: str) -> StoredPage | None:
+def _wait_for_page(redis: RedisClient, digest: str, outdated: StoredPage | None) -> StoredPage | None:
     """Wait for the page that another process renders. One thread polls; the others wait for its result."""
     patience, looker = settings.SHOP_PAGE_WAIT_SECONDS, POLL_LOCKS[hash(digest) % len(POLL_LOCKS)]
-    end = time.monotonic() + patience
+    began = time.monotonic()
     # One thread per page polls: a hundred waiting requests would otherwise send a hundred polls.
     if not looker.acquire(timeout=patience):
         return None
     try:
         # The thread that polled before may have found the page.
         copy = _copies.get(digest)
-        if copy and copy.page and copy.page.is_fresh:
+        if copy and copy.page and copy.checked_at >= began and copy.page.is_fresh:
             return copy.page
-        return _poll_for_page(redis, digest, end)
+        return _poll_for_page(redis, digest, began + patience, outdated.rendered_at if outdated else 0.0)
     finally:
         looker.release()
 
 
-def _poll_for_page(redis: RedisClient, digest: str, end: float) -> StoredPage | None:
+def _poll_for_page(redis: RedisClient, digest: str, end: float, outdated_at: float) -> StoredPage | None:
+    """Ask until ``end`` for a page that was rendered after ``outdated_at`` (seconds since 1970)."""
     pause = FIRST_PAUSE_SECONDS
     while time.monotonic() < end:
         time.sleep(pause)
@@ -177,8 +178,9 @@ def _poll_for_page(redis: RedisClient, digest: str, end: float) -> StoredPage | 
         pipe.exists(keys.cached_page_lock(digest))
         pipe.get(keys.cached_page(digest))
         is_being_made, raw = pipe.execute()
-        if raw is not None:
-            return keep_copy(digest, _decode_page(digest, raw))
+        page = _decode_page(digest, raw)
+        if page and page.rendered_at > outdated_at:
+            return keep_copy(digest, page)
         # The process that had the lock was killed, or the page was refused.
         if not is_being_made:
             return None

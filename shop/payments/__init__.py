@@ -8,7 +8,7 @@ shop depends on the provider; ``fake_callbacks.py`` belongs to the fake one.
 from collections.abc import Mapping
 from enum import Enum
 from functools import lru_cache
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, NoReturn, Protocol
 
 from django.conf import settings
 from django.utils.functional import Promise
@@ -31,16 +31,27 @@ class Answer(NamedTuple):
     reason: str = ""
 
 
+class Expiry(NamedTuple):
+    """The month (1 to 12) and the year in which a card expires."""
+
+    month: int
+    year: int
+
+
 class TypedCard:
-    """A typed card number. It is passed to the provider, never stored, and hidden in ``repr``."""
+    """A typed card. It is passed to the provider, never stored, and hidden in ``repr``."""
 
-    __slots__ = ("number",)
+    __slots__ = ("code", "expiry", "number")
 
-    def __init__(self, number: str) -> None:
-        self.number = "".join(number.split())
+    def __init__(self, number: str, expiry: Expiry | None = None, code: str = "") -> None:
+        self.number, self.expiry, self.code = "".join(number.split()), expiry, code
 
     def __repr__(self) -> str:
         return "TypedCard(...)"
+
+    def __reduce__(self) -> NoReturn:
+        # No session, cache or queue can store it by mistake.
+        raise TypeError("A card is never stored.")
 
 
 class TestCard(NamedTuple):

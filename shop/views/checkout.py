@@ -17,10 +17,11 @@ from django.views.decorators.debug import sensitive_post_parameters
 from accounts.ratelimit import count_event, get_client_address
 from common import clock
 from common.ids import parse_id
+from common.paths import make_path
 from common.refusals import Refused
-from common.web import get_user_id, personal_page, redirect_to, redirect_to_view, require_login
+from common.web import get_user_id, personal_page, redirect_window, require_login
 from shop.carts import reading
-from shop.forms import CheckoutForm, PayForm
+from shop.forms import CARD_FIELDS, CheckoutForm, PayForm
 from shop.models import Order, OrderState, PaymentState, SavedAddress
 from shop.payments import TypedCard
 from shop.selectors.addresses import get_initial_address, list_addresses
@@ -39,7 +40,7 @@ GUEST_LIMIT: Final = 30, 600  # of submissions from one network address, which s
 HTTP_CONFLICT, HTTP_TOO_MANY = 409, 429
 
 
-@method_decorator([sensitive_post_parameters("card"), never_cache], name="dispatch")
+@method_decorator([sensitive_post_parameters(*CARD_FIELDS), never_cache], name="dispatch")
 class Checkout(View):
     """GET shows the cart and the address form. POST creates the order and charges the card. No account is needed."""
 
@@ -76,7 +77,7 @@ class Checkout(View):
             order = self._begin(request, form)
         except CartEmpty as refusal:
             messages.error(request, str(refusal))
-            return redirect_to_view("shop:cart")
+            return redirect_window(request, make_path("shop:cart"))
         except SoldOut as refusal:
             return self._page(request, form, str(refusal), refusal.shortages, HTTP_CONFLICT)
         except (CartChanged, PriceRose, NoDelivery, DeliveryGone) as refusal:
@@ -131,7 +132,7 @@ def _save_address(request: HttpRequest, form: CheckoutForm) -> None:
 
 def _leave_empty_cart(request: HttpRequest) -> HttpResponse:
     messages.info(request, str(CartEmpty()))
-    return redirect_to_view("shop:cart")
+    return redirect_window(request, make_path("shop:cart"))
 
 
 class PayPage(View):
@@ -144,7 +145,7 @@ class PayPage(View):
         if view is None:
             raise Http404
         if view.order.state != OrderState.RESERVED:
-            return redirect_to(view.links.order)
+            return redirect_window(request, view.links.order)
         self.view = view
         return super().dispatch(request, *args, **kwargs)
 
@@ -155,7 +156,7 @@ class PayPage(View):
     def get(self, request: HttpRequest, pk: int, token: str = "") -> HttpResponse:
         # The page of the order shows the reason.
         if not self.view.can_be_paid:
-            return redirect_to(self.view.links.order)
+            return redirect_window(request, self.view.links.order)
         return self._page(request, PayForm())
 
     def post(self, request: HttpRequest, pk: int, token: str = "") -> HttpResponse:
@@ -170,7 +171,7 @@ class PayPage(View):
         return render(request, "shop/pay.html", {"form": form, "error": error, "view": self.view})
 
 
-@method_decorator([sensitive_post_parameters("card"), personal_page], name="dispatch")
+@method_decorator([sensitive_post_parameters(*CARD_FIELDS), personal_page], name="dispatch")
 class Pay(PayPage):
     """Another attempt to pay for the user's own reserved order."""
 
@@ -187,22 +188,22 @@ def pay_and_redirect(request: HttpRequest, order: Order, card: TypedCard | None)
     links = make_links(order)
     if order.total == 0 and order.state == OrderState.PAID:
         messages.success(request, _("Thank you for your order. It is free."))
-        return redirect_to(links.order)
+        return redirect_window(request, links.order)
     # The order was made earlier from another window, when it was not free.
     if card is None:
-        return redirect_to(links.pay)
+        return redirect_window(request, links.pay)
     try:
         order = pay_order(order, card)
     except Refused as refusal:
         messages.error(request, str(refusal))
-        return redirect_to(links.order)
+        return redirect_window(request, links.order)
     last = order.payments.latest("pk")
     if order.state == OrderState.PAID:
         messages.success(request, _("Thank you. Your order is paid."))
     elif last.state == PaymentState.FAILED:
         messages.error(request, _("Your card was declined. You were not charged. You can try another card."))
-        return redirect_to(links.pay)
-    return redirect_to(links.order)
+        return redirect_window(request, links.pay)
+    return redirect_window(request, links.order)
 
 
 def _get_limit_message() -> str:

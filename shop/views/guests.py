@@ -18,6 +18,7 @@ from accounts.views import render_too_often
 from common.paths import make_path
 from common.refusals import Refused
 from common.web import get_user_id, personal_page, redirect_to, redirect_to_view
+from shop.forms import CARD_FIELDS
 from shop.models import Order
 from shop.selectors.orders import OrderView, get_guest_order
 from shop.services import orders as order_services
@@ -74,7 +75,7 @@ def cancel(request: HttpRequest, pk: int, token: str) -> HttpResponse:
     return redirect_to(view.links.order)
 
 
-@method_decorator([sensitive_post_parameters("card"), guest_page], name="dispatch")
+@method_decorator([sensitive_post_parameters(*CARD_FIELDS), guest_page], name="dispatch")
 class Pay(PayPage):
     """Another attempt to pay for a guest's reserved order."""
 

@@ -11,7 +11,13 @@ from shop.services.settle import settle_all
 from tests.support.faults.buyers import Buyer, Page, make_people, start_site
 from tests.support.faults.crew import Crew
 from tests.support.servers import PATIENCE_SECONDS, wait_until
-from tests.support.shop.checkouts import assert_ledger_is_right, assert_settled, make_payments_due, run_together
+from tests.support.shop.checkouts import (
+    CARD_FIELDS,
+    assert_ledger_is_right,
+    assert_settled,
+    make_payments_due,
+    run_together,
+)
 from tests.support.shop.make import make_product
 
 
@@ -61,7 +67,7 @@ def test_process_killed_during_a_payment_leaves_a_correct_ledger(
     run_together(2, lambda n: settle_all())
     if moment == "BeforeTheCharge":  # no money was taken, so the page offers another attempt
         assert Payment.objects.get().state == PaymentState.FAILED
-        page = buyer.ask("POST", f"/shop/orders/{order.pk}/pay/", {"card": buyer.card})
+        page = buyer.ask("POST", f"/shop/orders/{order.pk}/pay/", CARD_FIELDS | {"card": buyer.card})
         assert page.location == f"/shop/orders/{order.pk}/"
     assert Order.objects.get().state == OrderState.PAID
     assert FakeCharge.objects.filter(succeeds=True).count() == 1

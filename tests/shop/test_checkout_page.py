@@ -1,8 +1,12 @@
 """The checkout page and the page that pays an existing order: their content and the results of their forms."""
 
+import copy
+import pickle
 import re
+from datetime import UTC, datetime
 from typing import Any
 
+import orjson
 import pytest
 from django.test import Client
 from pytest_django.fixtures import Settings
@@ -10,16 +14,17 @@ from pytest_django.fixtures import Settings
 from accounts.models import User
 from mirror.redis.recorder import record
 from shop.carts import reading
+from shop.forms import PayForm
 from shop.models import FakeCharge, Order, OrderState, Payment, PaymentState, Product
-from shop.payments import fake
+from shop.payments import Expiry, TypedCard, fake
 from shop.services import carts, checkout
 from shop.services.orders import cancel_order
-from tests.support.shop.checkouts import HOME_FIELDS, assert_ledger_is_right, check_out
+from tests.support.shop.checkouts import CARD_FIELDS, HOME_FIELDS, assert_ledger_is_right, check_out
 from tests.support.shop.make import make_product
 from tests.support.warm_mirrors import rebuild
 
 pytestmark = pytest.mark.django_db(transaction=True)
-GIVEN = {"name": "Alice", "email": "alice@example.org", "card": fake.GOOD_CARD, **HOME_FIELDS}
+GIVEN = {"name": "Alice", "email": "alice@example.org", **CARD_FIELDS, **HOME_FIELDS}
 
 
 @pytest.fixture
@@ -142,7 +147,7 @@ def test_usual_names_and_addresses_are_accepted(desk: Client, book: Product, nam
     assert Order.objects.get().name == name
 
 
-FIELDS = ["name", "email", "country", "street", "city", "postcode", "card"]
+FIELDS = ["name", "email", "country", "street", "city", "postcode", *CARD_FIELDS]
 
 
 def test_missing_fields_are_reported_at_the_field(desk: Client, book: Product) -> None:
@@ -165,10 +170,36 @@ def test_invalid_card_numbers_are_reported_at_the_field(desk: Client, book: Prod
         assert not Order.objects.exists()
 
 
-def test_a_card_number_may_contain_spaces(desk: Client, book: Product) -> None:
-    carts.set_line(digest_in(desk), book.pk, 1)
-    send(desk, card="4242 4242 4242 4242")
-    assert Order.objects.get().state == OrderState.PAID
+def test_expiry_and_code_are_read_in_any_form_and_checked(settings: Settings) -> None:
+    settings.CLOCK = lambda: datetime(2026, 11, 30, 12, tzinfo=UTC)
+    accepted = {
+        "11/26": (11, 2026), " 1 / 27": (1, 2027), "0828": (8, 2028), "08-2028": (8, 2028), "2028-08": (8, 2028),
+        "082028": (8, 2028), "８／２８": (8, 2028), "08.46": (8, 2046),
+    }  # fmt: skip
+    for typed, expiry in accepted.items():
+        form = PayForm(CARD_FIELDS | {"card": " 4242 4242-4242 4242", "expiry": typed, "code": "12 34"})
+        assert form.is_valid(), typed
+        card = form.cleaned_data["card"]
+        assert (card.number, card.expiry, card.code) == (fake.GOOD_CARD, expiry, "1234")
+        assert set(form.cleaned_data) == {"card"}
+    for field, wrong, why in (
+        ("expiry", ["10/26", "12/2025", "2026-10"], "has expired"),
+        ("expiry", ["13/28", "0/28", "828", "8", "08/028", "08/47", "x", "08/28/1"], "as on the card"),
+        ("code", ["12", "12345", "abc"], "has 3 digits"),
+    ):
+        for typed in wrong:
+            form = PayForm(CARD_FIELDS | {field: typed})
+            assert not form.is_valid(), typed
+            assert why in str(form.errors[field]), typed
+            assert list(form.errors) == [field]
+
+
+def test_a_typed_card_cannot_be_stored_or_shown() -> None:
+    card = TypedCard(fake.GOOD_CARD, Expiry(12, 2040), "987")
+    assert repr(card) == str(card) == f"{card}" == "TypedCard(...)"
+    for store in (pickle.dumps, copy.copy, orjson.dumps):
+        with pytest.raises(TypeError):
+            store(card)
 
 
 def test_an_invalid_form_keeps_all_input_except_the_card(desk: Client, book: Product) -> None:
@@ -251,7 +282,7 @@ def test_a_refused_card_leads_to_another_attempt(desk: Client, book: Product) ->
     assert "Your card was declined. You were not charged." in text_of(page)
     assert "reserved for you" in text_of(page)
     assert desk.post(response["Location"], {"card": ""}).status_code == 200
-    assert desk.post(response["Location"], {"card": fake.GOOD_CARD})["Location"] == f"/shop/orders/{order.pk}/"
+    assert desk.post(response["Location"], CARD_FIELDS)["Location"] == f"/shop/orders/{order.pk}/"
     assert Order.objects.get().state == OrderState.PAID
     assert list(Payment.objects.order_by("pk").values_list("state", flat=True)) == [
         PaymentState.FAILED,
@@ -295,7 +326,7 @@ def test_forms_that_order_pay_or_cancel_require_a_csrf_token(book: Product) -> N
     assert not Order.objects.exists()
     order = check_out(alice, digest_in(browser))
     for what in ("pay", "cancel"):
-        assert browser.post(f"/shop/orders/{order.pk}/{what}/", {"card": fake.GOOD_CARD}).status_code == 403
+        assert browser.post(f"/shop/orders/{order.pk}/{what}/", CARD_FIELDS).status_code == 403
     assert Order.objects.get().state == OrderState.RESERVED
 
 
@@ -306,7 +337,7 @@ def test_only_the_customer_can_pay_an_order(desk: Client, book: Product) -> None
     assert other.get(f"/shop/orders/{order.pk}/pay/").status_code == 302
     other.force_login(User.objects.create_user("bob"))
     assert other.get(f"/shop/orders/{order.pk}/pay/").status_code == 404
-    assert other.post(f"/shop/orders/{order.pk}/pay/", {"card": fake.GOOD_CARD}).status_code == 404
+    assert other.post(f"/shop/orders/{order.pk}/pay/", CARD_FIELDS).status_code == 404
     assert Payment.objects.count() == 1
 
 
@@ -314,7 +345,7 @@ def test_a_paid_order_is_not_paid_again(desk: Client, book: Product) -> None:
     carts.set_line(digest_in(desk), book.pk, 1)
     order = send(desk)["Location"]
     assert desk.get(f"{order}pay/")["Location"] == order
-    assert desk.post(f"{order}pay/", {"card": fake.GOOD_CARD})["Location"] == order
+    assert desk.post(f"{order}pay/", CARD_FIELDS)["Location"] == order
     assert FakeCharge.objects.count() == 1
 
 
@@ -344,7 +375,7 @@ def test_submissions_are_rate_limited(desk: Client, book: Product, monkeypatch: 
     codes = [send(desk, email="nobody").status_code for _ in range(3)]
     assert codes == [200, 200, 429]
     order = check_out(User.objects.get(), digest_in(desk))
-    assert desk.post(f"/shop/orders/{order.pk}/pay/", {"card": fake.GOOD_CARD}).status_code == 429
+    assert desk.post(f"/shop/orders/{order.pk}/pay/", CARD_FIELDS).status_code == 429
     assert not Payment.objects.exists()
 
 
@@ -352,8 +383,8 @@ def test_attempts_with_cards_are_limited(desk: Client, book: Product, settings: 
     settings.SHOP_PAYMENT_TRIES = 2
     carts.set_line(digest_in(desk), book.pk, 1)
     pay = send(desk, card=fake.REFUSED_CARD)["Location"]
-    assert desk.post(pay, {"card": fake.REFUSED_CARD})["Location"] == pay
-    page = desk.post(pay, {"card": fake.GOOD_CARD}, follow=True)
+    assert desk.post(pay, CARD_FIELDS | {"card": fake.REFUSED_CARD})["Location"] == pay
+    page = desk.post(pay, CARD_FIELDS, follow=True)
     assert "Too many attempts" in text_of(page)
     assert Payment.objects.count() == 2
 
@@ -366,13 +397,15 @@ def test_successful_payments_do_not_count_as_attempts(desk: Client, book: Produc
     assert Order.objects.filter(state=OrderState.PAID).count() == 3
 
 
-def test_card_numbers_are_never_stored_or_logged(
+def test_cards_are_never_stored_or_logged(
     desk: Client, book: Product, caplog: pytest.LogCaptureFixture, settings: Settings
 ) -> None:
     for number, patience in ((fake.GOOD_CARD, settings.PAYMENT_TIMEOUT_SECONDS), (fake.HANGING_CARD, 0.2)):
         settings.PAYMENT_TIMEOUT_SECONDS = patience
         carts.set_line(digest_in(desk), book.pk, 1)
-        send(desk, card=number)
+        for changed in ({"postcode": "wrong"}, {}):
+            send(desk, card=number, expiry="11/39", code="7654", **changed)
     kept = [str(row) for model in (Order, Payment, FakeCharge) for row in model._base_manager.values()]
     assert len(kept) == 5
-    assert not [text for text in [*kept, caplog.text] if "42424242" in text or "00000051" in text]
+    kept += [str(dict(desk.session)), caplog.text]
+    assert not [text for text in kept if any(part in text for part in ("42424242", "00000051", "11/39", "7654"))]

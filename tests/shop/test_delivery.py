@@ -15,7 +15,6 @@ from shop.delivery.days import add_working_days, describe_arrival
 from shop.delivery.vat import compute_included_vat, load_rates
 from shop.models import DeliveryMethod, DeliveryPrice, DeliveryZone, Order, Payment, Product, VatClass
 from shop.money import format_money
-from shop.payments import fake
 from shop.selectors.checkout import Target, make_checkout_page
 from shop.services import carts
 from shop.services.checkout import begin_checkout
@@ -23,12 +22,12 @@ from shop.services.errors import DeliveryGone, DeliveryRose, NoDelivery
 from shop.tasks import confirm
 from tests.shop.test_checkout_page import digest_in, hidden, text_of
 from tests.support.shop.carts import make_session
-from tests.support.shop.checkouts import HOME, assert_ledger_is_right, run_together
+from tests.support.shop.checkouts import CARD_FIELDS, HOME, assert_ledger_is_right, run_together
 from tests.support.shop.make import make_product
 
 pytestmark = pytest.mark.django_db(transaction=True)
 LEIPZIG = {"name": "Anna", "email": "anna@example.org", "country": "DE", "street": "Am Markt 3", "city": "Leipzig"}
-LEIPZIG |= {"postcode": "04109", "card": fake.GOOD_CARD}
+LEIPZIG |= {"postcode": "04109", **CARD_FIELDS}
 
 
 class Shop(NamedTuple):

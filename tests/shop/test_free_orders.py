@@ -19,12 +19,12 @@ from shop.services.settle import Settled, settle_all
 from shop.tasks import tell
 from tests.shop.test_checkout_page import GIVEN, desk, digest_in, hidden, text_of
 from tests.support.accounts.mail import take_hinted_tasks
-from tests.support.shop.checkouts import HOME, assert_ledger_is_right, check_out, make_cart, run_together
+from tests.support.shop.checkouts import CARD_FIELDS, HOME, assert_ledger_is_right, check_out, make_cart, run_together
 from tests.support.shop.make import make_product, make_sale
 
 __all__ = ["desk"]  # a fixture
 pytestmark = pytest.mark.django_db(transaction=True)
-NO_CARD = {name: value for name, value in GIVEN.items() if name != "card"}
+NO_CARD = {name: value for name, value in GIVEN.items() if name not in CARD_FIELDS}
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,7 @@ from shop.selectors.links import make_links, make_token
 from shop.services.orders import mark_order_sent
 from shop.tasks import confirm, tell
 from tests.shop.test_checkout_page import GIVEN, hidden, text_of
-from tests.support.shop.checkouts import assert_ledger_is_right
+from tests.support.shop.checkouts import CARD_FIELDS, assert_ledger_is_right
 from tests.support.shop.make import make_order, make_product
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -105,7 +105,7 @@ def test_a_guest_tries_another_card_and_cancels(guest: Client, book: Product) ->
     assert response["Location"] == links.pay
     page = guest.get(links.pay)
     assert "Pay order" in text_of(page)
-    assert guest.post(links.pay, {"card": fake.GOOD_CARD})["Location"] == links.order
+    assert guest.post(links.pay, CARD_FIELDS)["Location"] == links.order
     assert FakeCharge.objects.filter(succeeds=True).count() == Payment.objects.filter(state="succeeded").count() == 1
     assert guest.get(links.pay)["Location"] == links.order
     assert "Cancel order" in text_of(guest.get(links.cancel))

@@ -140,15 +140,32 @@ def test_a_request_without_page_or_lock_waits_and_renders_uncached(cache: Any, s
     assert not cache.exists(keys.cached_page("d"))
 
 
+def test_an_outdated_page_is_not_served_while_another_process_has_the_lock(cache: Any, settings: Settings) -> None:
+    """As after a post was hidden, when the other process finds that there is no page any more."""
+    settings.SHOP_PAGE_WAIT_SECONDS = 0.1
+    outdated = shell("outdated")
+    store.keep_copy("d", outdated)
+    cache.set(keys.cached_page("d"), outdated.to_bytes("d"))
+    cache.set(keys.cached_page_lock("d"), "somebody", px=60_000)
+    assert store.find_or_render("d", None, lambda page: False, never) is None
+    settings.SHOP_PAGE_WAIT_SECONDS = 60.0
+    renderer = threading.Timer(0.1, lambda: cache.set(keys.cached_page("d"), shell("new").to_bytes("d")))
+    renderer.start()
+    found = store.find_or_render("d", None, lambda page: False, never)
+    renderer.join()
+    assert found
+    assert found.pieces == [b"new"]
+
+
 def test_one_thread_of_a_process_polls_for_all_waiting_ones(
     cache: Any, monkeypatch: pytest.MonkeyPatch, settings: Settings
 ) -> None:
     settings.SHOP_PAGE_WAIT_SECONDS = 60.0
     look, looks, shown = store._poll_for_page, list[str](), list[StoredPage | None]()
 
-    def noted(redis: Redis, digest: str, end: float) -> StoredPage | None:
+    def noted(redis: Redis, digest: str, end: float, outdated_at: float) -> StoredPage | None:
         looks.append(digest)
-        return look(redis, digest, end)
+        return look(redis, digest, end, outdated_at)
 
     monkeypatch.setattr(store, "_poll_for_page", noted)
     cache.set(keys.cached_page_lock("d"), "somebody", px=120_000)

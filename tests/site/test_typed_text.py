@@ -252,7 +252,8 @@ class TestFields:
         client.post("/shop/cart/", {"product": str(product.pk), "quantity": "１"})
         page = client.get("/shop/checkout/").content.decode()
         hidden = dict(re.findall(r'type="hidden" name="(version|total)" value="(\d+)"', page))
-        given = {"name": "J.R.R.Tolkien\u200b", "email": "ann\u200b@example.org", "street": address, "card": card}
+        given = {"name": "J.R.R.Tolkien\u200b", "email": "ann\u200b@example.org", "street": address}
+        given |= {"card": card, "expiry": "１２／４０", "code": "１２３\u200f"}
         given |= {"country": "VN", "city": "Hà Nội"}
         response = client.post("/shop/checkout/", given | hidden)
         assert response.status_code == 302, response.context["form"].errors

@@ -118,10 +118,12 @@ class Ledger:
             self.add_violation(f"{kind}: {path} after {ended - began:.1f} s, away: {away_text}: {error}")
 
     def add_violation(self, text: str) -> None:
-        """Record a broken promise."""
+        """Record a broken promise, with the last fault before it."""
+        now = time.time()
+        text = f"{text}, the last fault was {self.calendar.find_last(now)}"
         with self._lock:
             self.violations.append(text)
-            self._write(self._file, violation=text, at=time.time())
+            self._write(self._file, violation=text, at=now)
 
     def _write(self, file: TextIO, **fields: object) -> None:
         file.write(json.dumps(fields) + "\n")

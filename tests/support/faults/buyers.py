@@ -17,7 +17,7 @@ from shop.payments import fake
 from shop.services import carts
 from tests.support.faults.crew import Crew
 from tests.support.servers import PATIENCE_SECONDS, free_port, wait_until
-from tests.support.shop.checkouts import HOME_FIELDS
+from tests.support.shop.checkouts import CARD_FIELDS, HOME_FIELDS
 from tests.support.warm_mirrors import rebuild
 
 WEB = (
@@ -90,7 +90,7 @@ class Buyer:
 
     def buy(self) -> Page:
         """Submit the checkout form."""
-        form = {"name": "A Buyer", "email": "buyer@example.org", "card": self.card, **HOME_FIELDS}
+        form = {"name": "A Buyer", "email": "buyer@example.org", **CARD_FIELDS, "card": self.card, **HOME_FIELDS}
         return self.ask("POST", "/shop/checkout/", form | self.cart)
 
 

@@ -25,11 +25,13 @@ from shop.models import (
     RefundState,
     ReturnLine,
 )
+from shop.payments import fake
 from shop.services import carts
 from shop.services.checkout import OrderAddress, begin_checkout
 from tests.support.shop.carts import make_session
 
 HOME = OrderAddress("Alice", "alice@example.org", "1 Long Lane\nLondon")
+CARD_FIELDS = {"card": fake.GOOD_CARD, "expiry": "12/40", "code": "123"}
 HOME_FIELDS = {"country": "GB", "street": "1 Long Lane", "city": "London", "postcode": "SW1A 1AA"}
 
 
