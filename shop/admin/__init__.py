@@ -1,3 +1,12 @@
 """Admin pages of the shop."""
 
-from shop.admin import activity, delivery, orders, payments, products, returns, sales  # noqa: F401  (each module registers its pages)
+from shop.admin import (  # noqa: F401  (each registers)
+    activity,
+    delivery,
+    orders,
+    payments,
+    products,
+    related,
+    returns,
+    sales,
+)

@@ -127,7 +127,7 @@ def _lock(order_id: int) -> Order:
 
 
 def _lock_return(return_id: int, *states: ReturnState) -> Return:
-    """Lock the order of a return, and return the latter. Raises ReturnStateRefused unless it is in one of the states."""
+    """Lock the order of a return, and return the return. Raises ReturnStateRefused in other states than these."""
     order_id = Return.objects.filter(pk=return_id).values_list("order", flat=True).first()
     if order_id is None:
         raise OrderNotFound

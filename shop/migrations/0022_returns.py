@@ -8,7 +8,8 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('shop', '0020_states_without_refunds'),
+        ('shop', '0021_figures_of_sales'),
+        ('shop', '0021_price_alerts'),
     ]
 
     operations = [
