@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('shop', '0020_states_without_refunds'),
+        ('shop', '0021_figures_of_sales'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
