@@ -8,8 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('shop', '0021_figures_of_sales'),
-        ('shop', '0021_price_alerts'),
+        ('shop', '0022_price_alerts'),
     ]
 
     operations = [
