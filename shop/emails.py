@@ -23,13 +23,15 @@ from accounts.words import break_links
 from common import clock
 from common.text import fold_address
 from mirror.utils import after_commit
-from shop.models import Order, OrderState, Refund
+from shop.models import Order, OrderState, Refund, Return, ReturnState
+from shop.selectors.links import make_slip_path
 from shop.selectors.orders import OrderView
 from shop.seller import get_seller
 
 logger = logging.getLogger("shop")
 DAY_SECONDS: Final = 86_400
-EMAIL_KINDS: Final = ("confirmed", "cancelled", "sent", "refunded")
+RETURN_STATES: Final = {"return_accepted": ReturnState.ACCEPTED, "return_refused": ReturnState.REFUSED}
+EMAIL_KINDS: Final = ("confirmed", "cancelled", "sent", "refunded", *RETURN_STATES)
 
 
 def make_email(about: str, order: Order) -> EmailMultiAlternatives:
@@ -40,6 +42,8 @@ def make_email(about: str, order: Order) -> EmailMultiAlternatives:
     with override(order.language or settings.LANGUAGE_CODE):
         context: dict[str, Any] = {"order": order, "lines": lines, "links": view.links}
         context |= {"vat": view.vat, "arrival": view.arrival, "tracking": view.tracking}
+        if about in RETURN_STATES and (found := _find_return(about, order)):
+            context |= {"found": found, "slip": make_slip_path(order, found.pk)}
         if about == "refunded":
             context["refunds"] = Refund.objects.filter(payment__order=order)
         context |= {"seller": get_seller(), "return_days": settings.RETURN_DAYS}
@@ -82,7 +86,14 @@ def _has_happened(about: str, order: Order) -> bool:
             return order.sent_at is not None
         case "refunded":
             return Refund.objects.filter(payment__order=order).exists()
+    if about in RETURN_STATES:
+        return _find_return(about, order) is not None
     return False
+
+
+def _find_return(about: str, order: Order) -> Return | None:
+    """Return the return that was decided last."""
+    return order.returns.filter(state=RETURN_STATES[about]).order_by("-decided_at").first()
 
 
 def _is_buyers_address(order: Order) -> bool:

@@ -7,7 +7,19 @@ from django.db import transaction
 
 from accounts.personal import NotErasableYet, erase_nothing, make_part, register
 from common.database import SLICE_SIZE, repeat_after_conflict
-from shop.models import Cart, Order, OrderEvent, OrderLine, OrderState, Refund, SavedAddress, StockAlert, View
+from shop.models import (
+    Cart,
+    Order,
+    OrderEvent,
+    OrderLine,
+    OrderState,
+    Refund,
+    Return,
+    ReturnLine,
+    SavedAddress,
+    StockAlert,
+    View,
+)
 from shop.models.event import TYPED_KINDS
 
 _NOBODY: Final[Mapping[str, Any]] = {
@@ -37,6 +49,10 @@ def register_parts() -> None:
     # With the notes that staff wrote about them.
     steps = ["order_id", "kind", "note", "created_at"]
     register(make_part("steps_of_orders", OrderEvent, "order__user", steps, erase=erase_nothing))
+    back = ["id", "order_id", "state", "note", "answer", "created_at", "decided_at", "received_at"]
+    register(make_part("returns", Return, "order__user", back, erase=erase_nothing))
+    lines = ["order_return_id", "line_id", "quantity", "reason"]
+    register(make_part("return_lines", ReturnLine, "order_return__order__user", lines, erase=erase_nothing))
     register(
         make_part(
             "order_steps", OrderEvent, "by", erase=erase_nothing, reason="It is staff's work on orders of other people."
@@ -53,6 +69,7 @@ def _anonymise_orders(user_id: int) -> bool:
     orders = Order.objects.filter(user_id=user_id)
     with transaction.atomic():
         ids = list(orders.exclude(state__in=OPEN_STATES).values_list("pk", flat=True)[:SLICE_SIZE])
+        Return.objects.filter(order__in=ids).update(note="")
         Order.objects.filter(pk__in=ids).update(user=None, **_NOBODY)
         # A number leads to the address, and a note may name the reader.
         OrderEvent.objects.filter(order__in=ids, kind__in=TYPED_KINDS).update(note="")

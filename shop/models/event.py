@@ -28,6 +28,10 @@ class EventKind(models.TextChoices):
     SENT = "sent", _("sent")
     REFUND_DUE = "refund due", _("refund due")
     REFUNDED = "refunded", _("refund made")
+    RETURN_ASKED = "return asked", _("return asked")
+    RETURN_ACCEPTED = "return accepted", _("return accepted")
+    RETURN_REFUSED = "return refused", _("return refused")
+    RETURN_RECEIVED = "return received", _("returned books received")
     CONFIRMED = "confirmed", _("confirmation sent")
     RESENT = "resent", _("confirmation sent again")
     TRACKED = "tracked", _("tracking changed")
@@ -48,7 +52,7 @@ class OrderEvent(models.Model):
     order = models.ForeignKey(
         Order, verbose_name=_("order"), on_delete=models.CASCADE, related_name="events", db_index=False
     )
-    kind = models.CharField(_("event"), max_length=10, choices=EventKind)
+    kind = models.CharField(_("event"), max_length=20, choices=EventKind)
     payment = models.ForeignKey(
         Payment, verbose_name=_("payment"), on_delete=models.CASCADE, null=True, blank=True, related_name="events"
     )

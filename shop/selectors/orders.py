@@ -16,9 +16,10 @@ from common.ids import MAX_ID
 from shop.delivery.days import describe_arrival
 from shop.delivery.tracking import Tracking
 from shop.delivery.vat import sum_by_rate
-from shop.models import EventKind, Order, OrderLine, OrderState, Payment
+from shop.models import EventKind, Order, OrderLine, OrderState, Payment, Return, ReturnState
 from shop.models.payment import PaymentState
-from shop.selectors.links import OrderLinks, is_token, make_links
+from shop.returns.rules import is_returnable
+from shop.selectors.links import OrderLinks, is_token, make_links, make_slip_path
 from shop.selectors.order_states import PAYMENT_STATES, UNPAID, annotate_states
 
 ORDERS_PER_PAGE: Final = 20  # orders per page
@@ -31,6 +32,13 @@ class Step(NamedTuple):
     at: datetime
 
 
+class ReturnView(NamedTuple):
+    """A return of the order. slip: the path of its slip, or "" if it has none."""
+
+    found: Return
+    slip: str
+
+
 @dataclass
 class OrderView:
     """An order as its customer sees it."""
@@ -39,6 +47,8 @@ class OrderView:
     lines: Sequence[OrderLine]
     payments: Sequence[Payment]
     moment: datetime
+    returns: Sequence[ReturnView] = ()
+    can_be_returned: bool = False
 
     @cached_property
     def links(self) -> OrderLinks:
@@ -191,7 +201,7 @@ def list_orders(user_id: int, after: int | None = None) -> OrderPage:
 
 
 def get_order(user_id: int, order_id: int) -> OrderView | None:
-    """Return one of a user's orders, or None if the user has no such order. Four queries at most."""
+    """Return one of a user's orders, or None if the user has no such order. Five queries at most."""
     if not 0 < order_id <= MAX_ID:
         return None
     order = annotate_states(Order.objects.of_user(user_id)).filter(pk=order_id).first()
@@ -199,7 +209,7 @@ def get_order(user_id: int, order_id: int) -> OrderView | None:
 
 
 def get_guest_order(order_id: int, token: str) -> OrderView | None:
-    """Return the order of a guest's link, or None if the link is wrong or has ended. Four queries at most."""
+    """Return the order of a guest's link, or None if the link is wrong or has ended. Five queries at most."""
     if not 0 < order_id <= MAX_ID:
         return None
     order = annotate_states(Order.objects.filter(pk=order_id, user=None)).first()
@@ -220,9 +230,17 @@ def is_claimed_order(order_id: int, token: str) -> bool:
 
 def _make_view(order: Order) -> OrderView:
     # With the books, whose present covers the page shows.
-    lines = order.lines.order_by("pk").select_related("product__book")
+    lines = list(order.lines.order_by("pk").select_related("product__book"))
     payments = list(order.payments.order_by("pk").prefetch_related("refunds"))
-    return OrderView(order, list(lines), payments, clock.now())
+    # Only an order that was sent has returns.
+    if order.state != OrderState.SENT:
+        return OrderView(order, lines, payments, clock.now())
+    with_slip = (ReturnState.ACCEPTED, ReturnState.RECEIVED)
+    returns = [
+        ReturnView(found, make_slip_path(order, found.pk) if found.state in with_slip else "")
+        for found in order.returns.order_by("pk")
+    ]
+    return OrderView(order, lines, payments, clock.now(), returns, is_returnable(order))
 
 
 def _sort_lines(order: Order) -> list[OrderLine]:

@@ -136,3 +136,27 @@ class RefundTooLarge(Refused):
 
     def __str__(self) -> str:
         return gettext("That is more than is left to refund: %(amount)s.") % {"amount": format_money(self.left)}
+
+
+class NotReturnable(Refused):
+    """The order was not sent, the time for returns is over, or fewer copies are left than were chosen."""
+
+    message = _("These books cannot be returned any more.")
+
+
+class NoBooksChosen(Refused):
+    """The return has no copies."""
+
+    message = _("Choose at least one book to return.")
+
+
+class ReturnStateRefused(Refused):
+    """The state of the return does not allow this."""
+
+    message = _("the return is not in a state for this")
+
+
+class RefusalNeedsAnswer(Refused):
+    """A return is refused with a reason only."""
+
+    message = _("write the answer to the buyer first")
