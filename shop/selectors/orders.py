@@ -17,6 +17,7 @@ from shop.delivery.days import describe_arrival
 from shop.delivery.vat import sum_by_rate
 from shop.models import Order, OrderLine, OrderState, Payment
 from shop.models.payment import PaymentState
+from shop.payments import get_provider
 from shop.selectors.links import OrderLinks, is_token, make_links
 
 ORDERS_PER_PAGE: Final = 20  # orders per page
@@ -71,8 +72,9 @@ class OrderView:
 
     @property
     def is_asking(self) -> bool:
-        """Whether the provider has not answered a payment request yet."""
-        return any(payment.state == PaymentState.STARTED for payment in self.payments)
+        """Whether the provider has not answered a payment request yet. On its own page, the buyer can go on to pay."""
+        has_page = get_provider().page is not None and self.seconds_left > 0
+        return not has_page and any(payment.state == PaymentState.STARTED for payment in self.payments)
 
     @cached_property
     def seconds_left(self) -> int:
