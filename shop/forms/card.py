@@ -112,12 +112,12 @@ class PayForm(forms.Form):
         list="test-cards",
     )
     expiry = ExpiryField(
-        label=_("Expiry date (MM/YY)"), required_message=_("Enter the expiry date."), autocomplete="cc-exp"
+        label=_("Expires (MM/YY)"), required_message=_("Enter the expiry date."), autocomplete="cc-exp"
     )
     code = CodeField(
         label=_("Security code"),
         required_message=_("Enter the security code."),
-        help_text=_("3 digits on the back, or 4 on the front of American Express cards."),
+        help_text=_("3 or 4 digits on the card."),
         autocomplete="cc-csc",
     )
 

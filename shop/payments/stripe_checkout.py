@@ -17,7 +17,17 @@ from stripe.params.checkout import SessionCreateParams
 
 from common import clock
 from shop.money import get_decimals
-from shop.payments import Answer, BadSignature, Means, Outcome, PageRequest, ProviderPage, is_key, read_key_time
+from shop.payments import (
+    Answer,
+    BadSignature,
+    Means,
+    Outcome,
+    PageRequest,
+    ProviderPage,
+    TestCard,
+    is_key,
+    read_key_time,
+)
 
 logger = logging.getLogger("shop")
 # Stripe's own decimals of currencies: https://docs.stripe.com/currencies. All others have two, also those without cents
@@ -37,7 +47,7 @@ NOT_COMPLETED: Final = gettext_noop("the payment was not completed, and nothing 
 class StripeCheckout:
     """The provider; see the module."""
 
-    test_cards = ()
+    test_cards: tuple[TestCard, ...] = ()
 
     def __init__(self) -> None:
         stripe.enable_telemetry = False

@@ -140,6 +140,9 @@ def _make_handler(double: StripeDouble) -> type[BaseHTTPRequestHandler]:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
             if double.is_lost:
                 return
+            if parts.path.startswith("/pay/"):
+                self._show_page(parts.path)
+                return
             params = dict(parse_qsl(f"{parts.query}&{body}"))
             try:
                 with double.lock:
@@ -150,6 +153,18 @@ def _make_handler(double: StripeDouble) -> type[BaseHTTPRequestHandler]:
                 return
             text = json.dumps(row).encode()
             self.send_response(status)
+            self.send_header("Content-Length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text)
+
+        def _show_page(self, path: str) -> None:
+            """Show the page with a button, and send the buyer back after it was pressed."""
+            row = double.sessions[path.removeprefix("/pay/")]
+            is_paid = self.command == "POST" and double.pay(row["client_reference_id"])
+            text = b"<!doctype html><form method=post><button>Pay at Stripe</button></form>"
+            self.send_response(303 if is_paid else 200)
+            self.send_header("Location", row["success_url"]) if is_paid else None
+            self.send_header("Content-Type", "text/html")
             self.send_header("Content-Length", str(len(text)))
             self.end_headers()
             self.wfile.write(text)
