@@ -15,6 +15,7 @@ _link_pattern = regex.compile(
     regex.IGNORECASE,
 )
 _host_pattern = regex.compile(r"[\p{L}\p{N}](?:[\p{L}\p{N}\p{M}.-]*[\p{L}\p{N}\p{M}])?")
+_dot_pattern = regex.compile(r"(?<=[.．])(?=[\p{L}\p{N}])")
 # Top-level domains that are not the surname or box behind initials, as in "P.O.Box" or "J.R.Li".
 _NEVER_WORDS: Final = frozenset({"com", "net", "org"})
 # Joiners occur in words of several scripts, and line breaks in postal addresses.
@@ -47,10 +48,30 @@ def _is_top_level(label: str) -> bool:
         return False
 
 
+def break_links(text: str) -> str:
+    """Return a text for an email without host names that a mail program could turn into links. It looks the same."""
+    return _dot_pattern.sub("\N{WORD JOINER}", text)
+
+
+def check_company(text: str) -> None:
+    """Validate the name of a company, which may be a host name: "Amazon.com". Raises ValidationError.
+
+    Emails contain it as ``break_links`` returns it.
+    """
+    line = "\0".join(text.splitlines())
+    if _link_pattern.search(unicodedata.normalize("NFKC", line)):
+        raise ValidationError(_("Leave out web and email addresses, and put a space after a full stop."), code="link")
+    _check_control(line)
+
+
 def check_words(text: str) -> None:
     """Validate a visitor's text for emails. Raises ValidationError for links and control characters."""
     if has_link(text):
         raise ValidationError(_("Leave out web and email addresses, and put a space after a full stop."), code="link")
+    _check_control(text)
+
+
+def _check_control(text: str) -> None:
     if _control_pattern.search(text):
         raise ValidationError(_("Leave out control characters."), code="control")
 

@@ -43,13 +43,25 @@ def language(code: str) -> str:
 
 
 def author(author_id: int | str) -> str:
-    """String (JSON): name of an author, and a text about the author. Life: as the author. Owner: AuthorMirror."""
+    """String (JSON): name of an author, a text about the author and a photo. Life: as the author.
+    Owner: AuthorMirror.
+    """
     return f"author:{author_id}"
 
 
 def books_by(author_id: int | str) -> str:
     """Set: ids of the books of an author. Life: while the author has a book. Owner: BookMirror."""
     return f"{{author}}:{author_id}"
+
+
+def author_followers(author_id: int | str) -> str:
+    """Set: ids of the readers who follow an author. Life: as the follows. Owner: AuthorFollowMirror."""
+    return f"author_followers:{{{author_id}}}"
+
+
+def followed_authors(user_id: int | str) -> str:
+    """Set: ids of the authors that a reader follows. Life: as the follows. Owner: AuthorFollowMirror."""
+    return f"uid:{{{user_id}}}:authors"
 
 
 def series(author_id: int | str, name: str) -> str:

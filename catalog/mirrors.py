@@ -6,14 +6,16 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 from django.conf import settings
-from django.db.models import Model, Q
+from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 import mirror
 from catalog import keys, title_keys  # noqa: F401  (its mirror registers on import)
 from catalog.books.languages import normalise_code
+from catalog.books.links import find_books_by_authors, find_books_with_tags
 from catalog.books.records import COLUMNS, BookRecord, BookRow, Record, build_record, load_book_rows
 from catalog.books.series import parse_series
+from catalog.covers import mirrors as covers  # noqa: F401  (its mirror registers on import)
 from catalog.models import Author, Book, Tag, Tagging, TagVote
 from catalog.shelves import mirrors as shelves  # noqa: F401  (its mirrors register on import)
 from catalog.values.collation import make_sort_key
@@ -33,30 +35,10 @@ from mirror import (
     find_bucket_key,
     find_bucket_start,
 )
-from mirror.conf import setting
 from mirror.read import RawRecord
 
 UNKNOWN_YEAR = float("-inf")  # sorts after every year, because the newest books come first
 UNKNOWN_RATING = float("-inf")
-
-
-def _find_book_ids(links: type[Model], column: str, values: Sequence[str], after: str | None, limit: int) -> list[str]:
-    """Return the next ``limit`` distinct ids, ascending, of books that ``links`` joins to one of ``values``."""
-    found = links._base_manager.using(setting("DATABASE")).filter(**{f"{column}__in": parse_ids(values)})
-    # By keyset: a popular tag has thousands of books, and an offset would read all before the page.
-    if after is not None:
-        found = found.filter(book_id__gt=after)
-    return [str(pk) for pk in found.order_by("book_id").values_list("book_id", flat=True).distinct()[:limit]]
-
-
-def find_books_with_tags(values: Sequence[str], after: str | None, limit: int) -> list[str]:
-    """Return the next ids of books with one of these tags."""
-    return _find_book_ids(Tagging, "tag_id", values, after, limit)
-
-
-def find_books_by_authors(values: Sequence[str], after: str | None, limit: int) -> list[str]:
-    """Return the next ids of books by one of these authors."""
-    return _find_book_ids(Book.authors.through, "author_id", values, after, limit)
 
 
 class _EntryKeys(NamedTuple):
@@ -204,9 +186,9 @@ class TagVoteMirror(Mirror):
 
 @mirror.register
 class AuthorMirror(Mirror[RawRecord]):
-    """An author's name, and a text about the author."""
+    """An author's name, a text about the author, and the name of a photo."""
 
     model = Author
     key = keys.author("{pk}")
     record_class = RawRecord
-    fields = ("id", "name", "bio")
+    fields = ("id", "name", "bio", "photo")

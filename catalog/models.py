@@ -5,6 +5,7 @@ from typing import Any, Final
 from django.conf import settings
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
+from django.db.models.functions import Now
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
@@ -21,6 +22,7 @@ from catalog.values.isbns import IsbnField
 from catalog.values.years import validate_year
 
 MAX_BIO_LENGTH: Final = 2000
+MAX_PICTURE_LENGTH: Final = 40  # characters of the name of a picture
 
 
 class TagNameField(models.CharField):
@@ -48,6 +50,8 @@ class Author(models.Model):
 
     name = models.CharField(_("name"), max_length=300, unique=True)
     bio = models.TextField(_("about the author"), max_length=MAX_BIO_LENGTH, blank=True, db_default="")
+    # The name of the picture's files ("" without one).
+    photo = models.CharField(_("photo"), max_length=MAX_PICTURE_LENGTH, blank=True, db_default="", editable=False)
 
     objects = NamedManager()
 
@@ -67,6 +71,22 @@ class Author(models.Model):
     def natural_key(self) -> tuple[str]:
         """Return the key that fixtures use."""
         return (self.name,)
+
+
+class AuthorAlias(models.Model):
+    """The name and the id of an author who was merged into another one: imports find it, and its page redirects."""
+
+    name = models.CharField(_("name"), max_length=300, unique=True)
+    author = models.ForeignKey(Author, models.CASCADE, verbose_name=_("author"), related_name="aliases")
+    former_id = models.BigIntegerField(_("former number"), unique=True)
+
+    class Meta:
+        verbose_name = _("alias of an author")
+        verbose_name_plural = _("aliases of authors")
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class Tag(models.Model):
@@ -132,12 +152,18 @@ class Book(models.Model):
     pages = models.PositiveIntegerField(
         _("pages"), null=True, blank=True, validators=[MinValueValidator(1), MaxValueValidator(MAX_PAGES)]
     )
+    # The name of the cover's files. Without one, pages draw a cover.
+    cover = models.CharField(_("cover"), max_length=MAX_PICTURE_LENGTH, blank=True, db_default="", editable=False)
+    # Of the drawn cover, which ``DesignMirror`` derives from the tags.
+    design = models.CharField(max_length=20, blank=True, db_default="", editable=False)
     popularity = models.PositiveBigIntegerField(
         _("popularity"), default=0, db_default=0, help_text=_("Number of readers who rated it.")
     )
     rating = models.DecimalField(
         _("rating"), max_digits=3, decimal_places=2, null=True, blank=True, help_text=_("Mean, 1 to 5.")
     )
+    # Set by the database, so that other programs that add books tell the followers of their authors, too.
+    added_at = models.DateTimeField(_("added"), db_default=Now(), editable=False)
     # The book's number in the goodbooks files; empty for other books.
     goodreads_id = models.BigIntegerField(_("Goodreads number"), null=True, blank=True, unique=True)
 

@@ -6,27 +6,30 @@ from functools import partial
 from typing import Any, Final
 
 import orjson
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
-from django.urls import get_resolver
+from django.urls import get_resolver, reverse
 from django.utils.cache import patch_cache_control, patch_vary_headers
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
-from catalog.books import cover_images
+from catalog.authors.merging import find_merged_author
+from catalog.covers import images
+from catalog.covers.plans import read_cover_facts
+from catalog.following.selectors import get_author_page
 from catalog.listing.filters import list_parameters, read_filters
 from catalog.listing.results import MAX_PAGES, BookList
+from catalog.pictures import COVERS, PHOTOS
 from catalog.selectors import (
     find_books,
     find_books_by_author,
     find_series_page,
-    get_author,
     get_book,
     get_book_page,
 )
 from catalog.signals import book_shown
 from common.public_pages import public_page
-from common.web import get_visitor, is_partial, json_error, json_response, wants_json
+from common.web import get_visitor, is_partial, json_error, json_response, redirect_to, wants_json
 
 HOUR: Final = 3600  # seconds
 YEAR: Final = 365 * 24 * HOUR
@@ -84,9 +87,9 @@ def book_cover(request: HttpRequest, pk: int) -> HttpResponse:
     book = get_book(pk)
     if book is None:
         raise Http404
-    title, author = book["title"], next(iter(book["authors"]), "")
-    response = HttpResponse(cover_images.render_cover(pk, title, author), content_type="image/png")
-    is_current = request.GET.get("v") == cover_images.make_version(title, author)
+    facts = read_cover_facts(book)
+    response = HttpResponse(images.render_cover(facts), content_type="image/png")
+    is_current = request.GET.get("v") == images.make_version(facts)
     age = {"max_age": YEAR, "immutable": True} if is_current else {"max_age": HOUR}
     # An address with an old version may be cached for an hour only, because its image changes with the book.
     patch_cache_control(response, public=True, **age)
@@ -94,16 +97,30 @@ def book_cover(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_safe
+def cover_file(request: HttpRequest, file: str) -> HttpResponseBase:
+    """Return a file of an uploaded cover."""
+    return COVERS.serve(file)
+
+
+@require_safe
+def photo_file(request: HttpRequest, file: str) -> HttpResponseBase:
+    """Return a file of an author's photo."""
+    return PHOTOS.serve(file)
+
+
+@require_safe
 @public_page("after", "pages")
 def author_page(request: HttpRequest, pk: int) -> HttpResponse:
     """Show an author and the author's books, most read first: ``?after=``.
 
-    The template gets ``author``, a record, and ``page``, a ``BookList``. A request of htmx for the next
+    The template gets the fields of ``AuthorPage``, and ``page``, a ``BookList``. A request of htmx for the next
     page gets only its cards.
     """
-    author = get_author(pk)
-    if author is None:
-        return _render_not_found(request, _("Author not found."))
+    viewer = get_visitor(request)
+    found_author = get_author_page(pk, viewer.pk if viewer else 0)
+    if found_author is None:
+        return _redirect_merged_author(request, pk)
+    author = found_author.author
     after = request.GET.get("after", "")
     find_own_books = partial(find_books_by_author, pk, after, viewer=_get_card_viewer(request))
     page = _find_pages(request, find_own_books)
@@ -111,10 +128,10 @@ def author_page(request: HttpRequest, pk: int) -> HttpResponse:
         found = _build_results_json(page)
         # Without facets: the filters of the list of books do not apply here.
         results = {name: found[name] for name in ("count", "results", "next")}
-        response = json_response(author.fields | results)
+        response = json_response(author.fields | {"followers": found_author.followers} | results)
     else:
         template = "catalog/_cards.html" if _asks_for_next_page(request) else "catalog/author.html"
-        response = render(request, template, {"author": author, "page": page})
+        response = render(request, template, {**found_author._asdict(), "page": page})
     patch_vary_headers(response, ["Accept", "HX-Request"])
     return response
 
@@ -168,6 +185,14 @@ def _parse_page_count(text: str | None, most: int) -> int:
     if len(text) >= 10:
         return 1
     return max(1, min(int(text), most))
+
+
+def _redirect_merged_author(request: HttpRequest, pk: int) -> HttpResponse:
+    """Redirect to the author into which another one was merged, for good; 404 if there is none."""
+    author = find_merged_author(pk)
+    if author is None:
+        return _render_not_found(request, _("Author not found."))
+    return redirect_to(reverse("author", args=[author]), status=301)
 
 
 def _render_not_found(request: HttpRequest, message: str) -> HttpResponse:

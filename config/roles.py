@@ -14,7 +14,9 @@ ROLES: Final[dict[str, dict[str, str]]] = {
         "accounts.loginstats": "view",
         "accounts.session": "view delete",
         "accounts.failedlogins": "view delete",
+        "accounts.auditevent": "view",
         "catalog.book": "view",
+        "shop.cart": "view",
         "shop.order": "view change",
         "shop.payment": "view",
         "social.post": "view",
@@ -44,27 +46,47 @@ ROLES: Final[dict[str, dict[str, str]]] = {
         "catalog.book": "view",
         "catalog.tag": "view",
         "loginlog.report": "view",
+        "shop.figures": "view",
         "shop.product": "view",
         "shop.recommendation": "view",
         "shop.sale": "view",
         "shop.saleitem": "view",
     },
+    "operator": {
+        "mirror.change": "view change",
+        "mirror.state": "view change",
+    },
+}
+# Permissions that existing groups got later, by a migration.
+ADDED: Final[dict[str, dict[str, str]]] = {
+    "support": {"accounts.auditevent": "view", "shop.cart": "view"},
+    "analyst": {"shop.figures": "view"},
 }
 
 
 def make_roles(group: Any, permission: Any, names: Iterable[str] = ROLES) -> None:
     """Create the missing groups with these names. An existing group keeps its permissions.
 
-    group, permission: the models, or their historical versions. All permissions must exist.
+    group, permission: the models, or their historical versions, which lack the permissions of later migrations.
     """
     for name in names:
-        models = ROLES[name]
         role, is_new = group.objects.get_or_create(name=name)
         if is_new:
-            role.permissions.set(
-                permission.objects.get(content_type__app_label=app, codename=f"{verb}_{model}")
-                for app, model, verb in _split_permissions(models)
-            )
+            role.permissions.set(_find_permissions(permission, ROLES[name]))
+
+
+def add_permissions(group: Any, permission: Any, added: dict[str, dict[str, str]]) -> None:
+    """Give permissions to the existing groups with these names. Arguments as for ``make_roles``."""
+    for role in group.objects.filter(name__in=added):
+        role.permissions.add(*_find_permissions(permission, added[role.name]))
+
+
+def _find_permissions(permission: Any, models: dict[str, str]) -> list[Any]:
+    """Return the rows of the permissions that exist."""
+    found: list[Any] = []
+    for app, model, verb in _split_permissions(models):
+        found += permission.objects.filter(content_type__app_label=app, codename=f"{verb}_{model}")
+    return found
 
 
 def _split_permissions(models: dict[str, str]) -> list[tuple[str, str, str]]:

@@ -120,7 +120,8 @@ async def read_body(scope: Scope, protocol: HTTPProtocol) -> bytes:
     length = scope.headers.get("content-length")
     if length is None and "transfer-encoding" not in scope.headers and scope.http_version.startswith("1"):
         return b""
-    most = settings.UPLOAD_BODY_BYTES if scope.path in settings.UPLOAD_PATHS else settings.REQUEST_BODY_BYTES
+    has_file = scope.path in settings.UPLOAD_PATHS or scope.path.startswith(settings.UPLOAD_FOLDERS)
+    most = settings.UPLOAD_BODY_BYTES if has_file else settings.REQUEST_BODY_BYTES
     if int(length or 0) > most:
         raise BodyRefused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
     try:

@@ -70,6 +70,7 @@ INSTALLED_APPS = [
     "catalog.lists",
     "catalog.library",
     "catalog.wishes",
+    "catalog.following",
     "shop",
     "social",
     "social.moderation",

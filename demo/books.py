@@ -13,11 +13,16 @@ from catalog.details.models import BookDetails, Format
 from catalog.models import Author, Book, Tag
 from catalog.tags import add_counted_taggings, get_or_create_ids
 from demo.words.books import (
+    BIOGRAPHIES,
     CHINESE_AUTHORS,
+    CHINESE_BIOGRAPHY,
+    CHINESE_PLACES,
     DESCRIPTIONS,
     FIRST_NAMES,
     GENRES,
     LAST_NAMES,
+    ORIGINAL_TITLES,
+    PLACES,
     PUBLISHERS,
     SERIES,
     SHELF_TAGS,
@@ -138,9 +143,30 @@ def _invent_details(book_id: int, demo: DemoBook) -> BookDetails:
 
 
 def _invent_isbn(title: str) -> str:
-    """Return a valid ISBN that no real book has: no country has got the numbers that begin with 979-9."""
-    number = f"9799{Random(f'{SEED} isbn {title}').randrange(10**8):08d}"
+    """Return a valid ISBN that no real book has: no country has got the numbers that begin with 979-9 or 978-69.
+
+    Only the latter have a form of ten digits.
+    """
+    random = Random(f"{SEED} isbn {title}")
+    number = f"9799{random.randrange(10**8):08d}"
+    if random.random() < 0.7:
+        number = f"97869{random.randrange(10**7):07d}"
     return number + ean.calc_check_digit(number)
+
+
+def _invent_original_title(demo: DemoBook) -> str:
+    """Return the title of a translated book in its first language, or ""."""
+    is_translated = "translated" in demo.tags and demo.language == "eng"
+    return Random(f"{SEED} original {demo.title}").choice(ORIGINAL_TITLES) if is_translated else ""
+
+
+def _invent_biography(name: str, kind: str) -> str:
+    """Return a few sentences about an author of a kind of books."""
+    random = Random(f"{SEED} biography {name}")
+    if name in CHINESE_AUTHORS:
+        return CHINESE_BIOGRAPHY.format(name=name, place=random.choice(CHINESE_PLACES))
+    sentences = (random.choice(part) for part in BIOGRAPHIES)
+    return " ".join(sentences).format(name=name, place=random.choice(PLACES), kind=kind.replace("-", " "))
 
 
 def _invent_tag_counts(demo: DemoBook) -> dict[str, int]:
@@ -171,6 +197,7 @@ def _add_books(new: list[DemoBook]) -> None:
         author_names.update(demo.authors)
     tags, _ = get_or_create_ids(Tag, list(tag_names))
     authors, _ = get_or_create_ids(Author, list(author_names))
+    _add_biographies({name: demo.tags[0] for demo in reversed(new) for name in demo.authors})
     Book.objects.bulk_create(_build_book(demo) for demo in new)
     books = dict(Book.objects.filter(title__in=[demo.title for demo in new]).values_list("title", "pk"))
     link = Book.authors.through
@@ -187,9 +214,18 @@ def _add_books(new: list[DemoBook]) -> None:
     add_counted_taggings(tag_counts)
 
 
+def _add_biographies(kinds: dict[str, str]) -> None:
+    """Write about the authors that nobody has written about. kinds: of books, by the name of the author."""
+    authors = list(Author.objects.filter(name__in=list(kinds), bio=""))
+    for author in authors:
+        author.bio = _invent_biography(author.name, kinds[author.name])
+    Author.objects.bulk_update(authors, ["bio"])
+
+
 def _build_book(demo: DemoBook) -> Book:
     return Book(
         title=demo.title,
+        original_title=_invent_original_title(demo),
         isbn=_invent_isbn(demo.title),
         year=demo.year,
         language=demo.language,

@@ -130,11 +130,17 @@ def _pick_kind(tags: set[str]) -> str:
 
 
 def _add_products() -> None:
-    missing = Book.objects.filter(product=None).order_by("pk").values_list("pk", flat=True)
+    missing = Book.objects.filter(product=None).order_by("pk").values_list("pk", "pages")
     for some in split_slices(list(missing)):
-        rows = [Product(pk=pk, price=synthetic.invent_price(pk), stock=synthetic.invent_stock(pk)) for pk in some]
+        rows = [_build_product(pk, pages) for pk, pages in some]
         # A second start beside this one may add the same products.
         Product.objects.bulk_create(rows, ignore_conflicts=True)
+
+
+def _build_product(pk: int, pages: int | None) -> Product:
+    # A page of a paperback weighs about a gram, and the cover of a book as much as 80 pages.
+    grams = 80 + (pages or 320)
+    return Product(pk=pk, price=synthetic.invent_price(pk), stock=synthetic.invent_stock(pk), grams=grams)
 
 
 def _create_customers() -> list[int]:

@@ -1,4 +1,4 @@
-"""Emails to buyers: plain text in the language of the request that ordered.
+"""Emails to buyers, in text and HTML, in the language of the request that ordered.
 
 The confirmation of a paid order is delivered at least once (``shop.services.confirmations``). A worker sends notices of
 cancelled, sent and refunded orders after the commit and retries for a while.
@@ -13,12 +13,13 @@ import logging
 from typing import Any, Final
 
 from django.conf import settings
-from django.core.mail import EmailMessage
+from django.core.mail import EmailMultiAlternatives
 from django.template.loader import render_to_string
 from django.utils.translation import override
 
 from accounts.mail import queue_task
 from accounts.ratelimit import count_event, give_back
+from accounts.words import break_links
 from common import clock
 from common.text import fold_address
 from mirror.utils import after_commit
@@ -31,7 +32,7 @@ DAY_SECONDS: Final = 86_400
 EMAIL_KINDS: Final = ("confirmed", "cancelled", "sent", "refunded")
 
 
-def make_email(about: str, order: Order) -> EmailMessage:
+def make_email(about: str, order: Order) -> EmailMultiAlternatives:
     """Return an unsent email about an order, rendered from ``shop/mails/<about>``. One query, for its lines."""
     assert about in EMAIL_KINDS, about
     lines = list(order.lines.order_by("pk"))
@@ -42,9 +43,14 @@ def make_email(about: str, order: Order) -> EmailMessage:
         if about == "refunded":
             context["refunds"] = Refund.objects.filter(payment__order=order)
         context |= {"seller": get_seller(), "return_days": settings.RETURN_DAYS}
-        subject = render_to_string(f"shop/mails/{about}_subject.txt", context)
+        # The name of a company may be a host name.
+        context |= {"name": break_links(order.name), "address": break_links(order.address)}
+        subject = " ".join(render_to_string(f"shop/mails/{about}_subject.txt", context).split())
         text = render_to_string(f"shop/mails/{about}.txt", context)
-    return EmailMessage(" ".join(subject.split()), text, to=[order.email])
+        html = render_to_string(f"shop/mails/{about}.html", {**context, "subject": subject})
+    email = EmailMultiAlternatives(subject, text, to=[order.email])
+    email.attach_alternative(html, "text/html")
+    return email
 
 
 def send_confirmation(order: Order) -> int:

@@ -8,6 +8,8 @@ from accounts.notifications.kinds import Detail, Kind, register
 from accounts.notifications.models import Way
 from catalog.mirrors import BookMirror
 from common.paths import make_path
+from shop.mirrors import ProductMirror
+from shop.money import format_money
 
 
 def register_kinds() -> None:
@@ -32,6 +34,17 @@ def register_kinds() -> None:
             has_people=False,
         )
     )
+    register(
+        Kind(
+            "price",
+            _("A book that you wait for is cheaper"),
+            _("%(title)s is cheaper now."),
+            _find_prices,
+            has_people=False,
+            # Readers ask for it on the page of the book, and a sale may be over before their next visit.
+            ways=(Way.EMAIL, Way.WEEKLY, Way.SITE, Way.OFF),
+        )
+    )
 
 
 def _find_orders(viewer: int, ids: Sequence[int]) -> Mapping[int, Detail]:
@@ -42,3 +55,12 @@ def _find_orders(viewer: int, ids: Sequence[int]) -> Mapping[int, Detail]:
 def _find_books(viewer: int, ids: Sequence[int]) -> Mapping[int, Detail]:
     books = BookMirror.get_many(ids)
     return {pk: Detail(make_path("catalog:book", pk), title=book["title"]) for pk, book in books.items()}
+
+
+def _find_prices(viewer: int, ids: Sequence[int]) -> Mapping[int, Detail]:
+    """Return the details of books with their current prices."""
+    details, products = _find_books(viewer, ids), ProductMirror.get_many(ids)
+    return {
+        pk: detail._replace(quote=format_money(products[pk].now.cents)) if pk in products else detail
+        for pk, detail in details.items()
+    }

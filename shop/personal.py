@@ -21,7 +21,7 @@ def register_parts() -> None:
     line = ["order_id", "product_id", "title", "quantity", "price", "vat_rate", "vat"]
     register(make_part("carts", Cart, "user", ["lines", "ended_at"], erase=erase_nothing))  # erased with the user's row
     register(make_part("views", View, "user", ["book_id", "book__title", "seen_at"]))
-    register(make_part("stock_alerts", StockAlert, "user", ["product_id", "created_at", "back_at"]))
+    register(make_part("stock_alerts", StockAlert, "user", ["product_id", "kind", "cents", "created_at", "back_at"]))
     saved = ["name", "address", "country", "parts", "phone", "used_at"]
     register(make_part("saved_addresses", SavedAddress, "user", saved))
     register(make_part("orders", Order, "user", order, erase=_anonymise_orders))

@@ -1,4 +1,4 @@
-"""Follows, blocks, mutes and pulled authors in the admin, and links to them on a user's page."""
+"""Follows, blocks, mutes and pulled authors in the admin, and links to posts and follows on a user's page."""
 
 from typing import Any, ClassVar
 
@@ -6,18 +6,13 @@ from django.contrib import admin
 from django.contrib.admin.models import DELETION
 from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
-from django.urls import reverse
-from django.utils.html import format_html_join
-from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 from unfold.decorators import display
 
-from accounts.admin import UserAdmin
-from accounts.admin_tools import BigTableAdmin
+from accounts.admin_tools import BigTableAdmin, count_related, register_related_rows
 from accounts.models import User
 from common.text import fold
-from mirror.admin import count_rows
 from social.models import Block, Follow, Mute, Post, Pulled
 from social.services import people
 
@@ -120,29 +115,9 @@ class PulledAdmin(BigTableAdmin):
         return pulled.state, pulled.get_state_display()
 
 
-admin.site.unregister(User)
-
-
-@admin.register(User)
-class ReaderAdmin(UserAdmin):
-    """Users, with links to their posts and follows."""
-
-    fieldsets = [*UserAdmin.fieldsets, (_("Community"), {"fields": ["among_readers"]})]
-    readonly_fields = [*UserAdmin.readonly_fields, "among_readers"]
-
-    @display(description=_("posts and follows"))
-    def among_readers(self, user: User) -> SafeString:
-        """Return the numbers of posts and follows as links to their lists."""
-        told = (
-            (_("posts"), Post.objects.filter(user=user.pk), "social_post", "user"),
-            (_("followers"), Follow.objects.filter(followee=user.pk), "social_follow", "followee"),
-            (_("followed"), Follow.objects.filter(follower=user.pk), "social_follow", "follower"),
-        )
-        parts = (
-            (_build_changelist_url(model, column, user), count_rows(rows), text) for text, rows, model, column in told
-        )
-        return format_html_join(" · ", '<a class="underline" href="{}">{} {}</a>', parts)
-
-
-def _build_changelist_url(model: str, column: str, user: User) -> str:
-    return f"{reverse(f'admin:{model}_changelist')}?{column}__id__exact={user.pk}"
+register_related_rows(
+    User,
+    count_related(_("posts"), lambda pk: Post.objects.filter(user=pk), "user__id__exact"),
+    count_related(_("followers"), lambda pk: Follow.objects.filter(followee=pk), "followee__id__exact"),
+    count_related(_("followed"), lambda pk: Follow.objects.filter(follower=pk), "follower__id__exact"),
+)

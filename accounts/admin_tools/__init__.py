@@ -3,6 +3,14 @@
 from accounts.admin_tools.base import AuditedAdmin, BigTableAdmin
 from accounts.admin_tools.confirmation import Question, ask_for_confirmation, is_confirmed
 from accounts.admin_tools.export import Column, ExportAdmin
+from accounts.admin_tools.related import (
+    RelatedRows,
+    RelatedRowsAdmin,
+    count_related,
+    link_to_list,
+    may_view_list,
+    register_related_rows,
+)
 from accounts.admin_tools.staff import is_guarded_from
 
 __all__ = [
@@ -11,7 +19,13 @@ __all__ = [
     "Column",
     "ExportAdmin",
     "Question",
+    "RelatedRows",
+    "RelatedRowsAdmin",
     "ask_for_confirmation",
+    "count_related",
     "is_confirmed",
     "is_guarded_from",
+    "link_to_list",
+    "may_view_list",
+    "register_related_rows",
 ]

@@ -1,6 +1,6 @@
 """Base classes for admin lists of big tables: no additions, actions on a limited number of rows."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, ClassVar
 
 from django.contrib import messages
@@ -10,6 +10,7 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext
 
+from accounts.admin_tools.changes import describe_changes, find_changed_forms
 from accounts.audit.log import log_rows
 from common.database import repeat_after_conflict
 from mirror.admin import PagedAdmin
@@ -19,6 +20,7 @@ class AuditedAdmin(PagedAdmin):
     """Base that also records deletions of several rows in the audit log, and limits the rows of an action."""
 
     max_selected: ClassVar[int] = 200  # rows that one action changes inside one request
+    personal_fields: ClassVar[Collection[str]] = ()  # fields whose values no log keeps
 
     def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         """Add or change a row, in one transaction."""
@@ -27,6 +29,18 @@ class AuditedAdmin(PagedAdmin):
     def delete_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         """Delete a row, in one transaction."""
         return _repeat_view(super().delete_view, request, *args, **kwargs)
+
+    def construct_change_message(
+        self, request: HttpRequest, form: Any, formsets: Any, add: bool = False
+    ) -> list[dict[str, Any]]:
+        """Return the message of the log, with the old and new values of changed fields."""
+        message: list[dict[str, Any]] = super().construct_change_message(request, form, formsets, add)
+        if add:
+            return message
+        changes = [part["changed"] for part in message if "changed" in part]
+        for change, changed_form in zip(changes, find_changed_forms(form, formsets), strict=True):
+            change["fields"] = describe_changes(changed_form, self.personal_fields)
+        return message
 
     def log_deletions(self, request: HttpRequest, queryset: QuerySet[Any]) -> list[LogEntry]:
         """Record the deletion of each row."""

@@ -1,6 +1,6 @@
 """The page that asks staff to confirm an action."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
@@ -12,12 +12,16 @@ from unfold.admin import ModelAdmin
 
 
 class Question(NamedTuple):
-    """The words of the page. action: the name of the action that the page calls again when it is confirmed."""
+    """The words of the page. action: the name of the action that the page calls again when it is confirmed.
+
+    parameters: further values of the form beside the action, by name.
+    """
 
     action: str
     title: Any
     effect: Any
     button: Any
+    parameters: Mapping[str, str] = {}
 
 
 def is_confirmed(request: HttpRequest) -> bool:

@@ -14,6 +14,7 @@ class AuditEventAdmin(BigTableAdmin):
 
     list_display = ["at", "kind", "actor", "object", "address", "details"]
     list_filter = ["kind"]
+    linked_lookups = ["actor__id__exact", "at__gte"]  # the actions of one user, and a figure of the home page
     list_select_related = ["actor"]
     search_fields = ["=actor__username", "object", "address", "details"]
     fields = readonly_fields = [*list_display, "model", "object_id"]

@@ -39,6 +39,7 @@ class FailedLoginsAdmin(AuditedAdmin):
     list_display = ["kind", "name", "address", "count", "allowed", "ends_at", "locked"]
     list_display_links = None
     list_filter = [LockedFilter, "kind"]
+    linked_lookups = ["name__in"]  # the counters of one user
     search_fields = ["name", "address"]
     ordering = ["-ends_at"]
     sortable_by = ["ends_at"]  # half of the names, and half of the addresses, are empty

@@ -41,6 +41,8 @@ class BookRow(NamedTuple):
     language: str
     isbn: str
     pages: int | None
+    cover: str
+    design: str
     popularity: int
     rating: Any  # a number of a type that depends on the database, or None
     tags: list[str]
@@ -162,7 +164,8 @@ def build_record(row: BookRow) -> Record:
 
     tags: sorted by code point. rating, year, pages: None if unknown. author_ids: in the order of ``authors``.
     series: as the title names them. isbn: thirteen digits, "" without a correct one. top_tags: the most
-    frequent tags, most frequent first. hidden_tags: tags that ``top_tags`` and pages leave out.
+    frequent tags, most frequent first. hidden_tags: tags that ``top_tags`` and pages leave out. cover: the name of the
+    uploaded picture, or "". design: of the drawn cover.
     """
     return {
         "id": row.id,
@@ -176,6 +179,8 @@ def build_record(row: BookRow) -> Record:
         "language": row.language,
         "isbn": normalise_isbn(row.isbn) if is_isbn(row.isbn) else "",
         "pages": row.pages,
+        "cover": row.cover,
+        "design": row.design,
         "popularity": row.popularity,
         "rating": None if row.rating is None else float(row.rating),
         "tags": sorted(row.tags),

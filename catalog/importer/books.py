@@ -12,7 +12,7 @@ from catalog.books.series import split_title
 from catalog.importer import clean
 from catalog.importer.details import GivenDetails, add_details, parse_details
 from catalog.importer.files import DataProblems, Table, split_batches
-from catalog.models import Author, Book
+from catalog.models import Author, AuthorAlias, Book
 from catalog.shelves.models import MAX_PAGES
 from common.database import Atomic
 from mirror.utils import ProgressCallback
@@ -222,14 +222,19 @@ def _add_authors(chosen: Sequence[Candidate], tally: ImportReport) -> dict[str, 
     names = list(dict.fromkeys(every_name))
     ids: dict[str, int] = {}
     for some in split_batches(names, 1000):
-        known = dict(Author.objects.filter(name__in=some).values_list("name", "pk"))
+        known = dict(AuthorAlias.objects.filter(name__in=some).values_list("name", "author"))
+        known |= dict(Author.objects.filter(name__in=some).values_list("name", "pk"))
         new = Author.objects.bulk_create([Author(name=name) for name in some if name not in known])
         ids.update(known)
         # Names are unique, so an author of several books in this batch is added once.
         ids.update({author.name: author.pk for author in new})
         tally.added["authors"] += len(new)
     links = Book.authors.through
-    rows = [links(book_id=candidate.book.pk, author_id=ids[name]) for candidate in chosen for name in candidate.authors]
+    rows: list[Any] = []
+    for candidate in chosen:
+        # Two names may be those of one author.
+        authors = dict.fromkeys(ids[name] for name in candidate.authors)
+        rows += [links(book_id=candidate.book.pk, author_id=author) for author in authors]
     links._base_manager.bulk_create(rows)
     return ids
 

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from PIL import Image, ImageDraw
 
-from catalog.books.cover_images import CLOTHS, SIZE, can_write, darken, load_font
+from catalog.covers.images import CLOTHS, SIZE, can_write, darken, load_font
 from catalog.readings.statistics import YearStatistics
 
 MARGIN: Final = 70  # pixels

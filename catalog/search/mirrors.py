@@ -9,8 +9,8 @@ from django.utils.translation import gettext_lazy as _
 
 import mirror
 from catalog import keys
+from catalog.books.links import find_books_by_authors, find_books_with_tags
 from catalog.books.records import load_book_rows, load_tag_names
-from catalog.mirrors import find_books_by_authors, find_books_with_tags
 from catalog.models import Author, Book, Tag, Tagging
 from catalog.search import entries, store, words
 from catalog.search.models import Document, Term

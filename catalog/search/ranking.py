@@ -5,7 +5,8 @@
    after the others. "A" counts as an article, so this is also the order of Thomas A. Harris and Thomas Harris.
 2. Prefix: the name begins with the query, or the query is a title without its subtitle.
 3. All words: each word occurs in the name, in an author's name or in the series, in any order. Plurals count as their
-   singulars, and the last word may be unfinished.
+   singulars. If the last word is unfinished, as "sea" in "Search", names that begin with the query come first, but
+   after names with the whole word.
 4. All words, with tags: like 3, but some words occur only in the tags.
 5. Fuzzy: first names that differ from the query in one letter (two in names of twelve or more) or a blank; then by the
    number of missing words; then by the number of mistakes in the other words.
@@ -31,7 +32,9 @@ WITH_TAGS: Final = 3
 FUZZY: Final = 4
 MIN_LENGTH_FOR_TWO_MISTAKES: Final = 12  # letters of a name that may have two mistakes
 
-Rank = tuple[int, int, int, int]  # the rule; for the first: articles; for the last: name, missing words, mistakes
+# The rule. For the first: articles. For all words: an unfinished word, another beginning. For the last: name, missing
+# words, mistakes.
+Rank = tuple[int, int, int, int]
 
 
 class DocumentTexts(NamedTuple):
@@ -67,11 +70,12 @@ def rank_document(query: SearchQuery, texts: DocumentTexts) -> Rank | None:
     """Return the rank of a document, smaller ranks first, or None if it does not match."""
     if query.joined_text in texts.full_names:
         return EXACT, query.joined_with_articles not in texts.names_with_articles, 0, 0
-    if _begins_name(query, texts):
+    begins_name, is_finished = _begins_name(query, texts), _has_last_word(query, texts)
+    if begins_name and is_finished:
         return PREFIX, 0, 0, 0
     named, tagged = _count_mistakes(query, texts.terms), _count_mistakes(query, texts.tags)
-    if not any(named):
-        return ALL_WORDS, 0, 0, 0
+    if begins_name or not any(named):
+        return ALL_WORDS, not is_finished, not begins_name, 0
     best = list(map(min, named, tagged))
     if not any(best):
         return WITH_TAGS, 0, 0, 0
@@ -92,6 +96,11 @@ def _begins_name(query: SearchQuery, texts: DocumentTexts) -> bool:
     if _begins_any(query.joined_text, texts.names):
         return True
     return _begins_any(query.joined_with_articles, texts.names_with_articles)
+
+
+def _has_last_word(query: SearchQuery, texts: DocumentTexts) -> bool:
+    """Return whether the last word of the query is a whole word of the document."""
+    return not texts.terms.isdisjoint(query.query_words[-1].spellings if query.query_words else ())
 
 
 def _begins_any(start: str, names: Iterable[str]) -> bool:

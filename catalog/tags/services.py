@@ -4,11 +4,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from django.db import connection, transaction
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import QuerySet
 
 from catalog.models import Book, Tag, TagAlias, Tagging, TagVote
 from catalog.tags.bulk import add_taggings, get_or_create_ids
 from common.database import repeat_after_conflict
+from common.database.pointing import point_rows_at
 
 BATCH_SIZE = 5000
 _MOVE_TAGGINGS = """
@@ -55,11 +56,7 @@ def merge_tags(tags: QuerySet[Tag], into: Tag) -> int:
         for tag in others:
             with connection.cursor() as cursor:
                 cursor.execute(_MOVE_TAGGINGS, [into.pk, tag])
-            votes = TagVote.objects.filter(tag_id=tag)
-            same = TagVote.objects.filter(tag=into, user=OuterRef("user"), book=OuterRef("book"))
-            # A reader with a vote for both keeps one, which the unique constraint demands.
-            votes.exclude(Exists(same)).update(tag=into)
-            _delete_rows(votes)
+            point_rows_at(TagVote.objects.filter(tag_id=tag), "tag_id", into.pk, ["user_id", "book_id"])
             _delete_rows(Tagging.objects.filter(tag_id=tag))
         TagAlias.objects.filter(tag_id__in=others).update(tag=into)
         Tag.objects.filter(pk__in=others).delete()

@@ -4,7 +4,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from catalog.books.languages import get_language_name
+from catalog.covers import show_cover
 from catalog.details.selectors import get_format_label
+from catalog.pictures import show_photo
 from catalog.shelves.arrangements import ORDERS
 from catalog.shelves.forms import Unit, When
 from catalog.shelves.models import STARS, Shelf
@@ -16,7 +18,7 @@ FUNCTIONS: Final[Mapping[str, Any]] = {
     "book_readers": shelves.book_readers,
     "book_tags": books.book_tags,
     "cards": books.cards,
-    "cover": books.cover,
+    "cover": show_cover,
     "cover_address": books.cover_address,
     "description": books.description,
     "filter_error": books.filter_error,
@@ -25,6 +27,7 @@ FUNCTIONS: Final[Mapping[str, Any]] = {
     "series_line": books.series_line,
     "series_places": books.series_places,
     "all_stars": STARS,
+    "author_photo": show_photo,
     "link_authors": books.link_authors,
     "reading_progress": shelves.reading_progress,
     "shelf_button": shelves.shelf_button,

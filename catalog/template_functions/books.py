@@ -14,10 +14,12 @@ from jinja2 import pass_context
 from jinja2.runtime import Context
 
 from catalog import query
-from catalog.books import cover_images, covers, descriptions, extras
+from catalog.books import descriptions, extras
 from catalog.books.records import BookRecord
 from catalog.books.series import split_title
 from catalog.books.volumes import SeriesPlace, find_series_places
+from catalog.covers.images import make_version
+from catalog.covers.plans import read_cover_facts
 from catalog.listing.results import BookList
 from catalog.shelves.widgets import render_card_shelf
 from catalog.tags.shown import list_tag_facts
@@ -31,16 +33,9 @@ MAX_CARD_TAGS: Final = 3  # the most frequent tags, on a card
 MAX_BYTES: Final = 12_000_000  # of each kind of remembered part; a card takes about 3 kB, a page of cards 100 kB
 
 
-def cover(book: BookRecord) -> SafeString:
-    """Return the cover of a book, with its first author."""
-    authors = book["authors"]
-    return covers.draw_cover(book["id"], book["title"], authors[0] if authors else "")
-
-
 def cover_address(book: BookRecord) -> str:
     """Return the path of the cover as PNG, with its version."""
-    authors = book["authors"]
-    version = cover_images.make_version(book["title"], authors[0] if authors else "")
+    version = make_version(read_cover_facts(book))
     return f"{reverse('catalog:cover', args=[book['id']])}?v={version}"
 
 

@@ -3,10 +3,12 @@
 from typing import Any
 
 from django.contrib import admin, messages
-from django.db.models import QuerySet
+from django.db.models import Count, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Lower
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
+from unfold.decorators import display
 
 from accounts.admin_tools import BigTableAdmin
 from catalog.wishes import services
@@ -20,12 +22,22 @@ class BookWishAdmin(BigTableAdmin):
     Staff decide about wishes and change nothing that readers wrote. They may enter the wish of a reader who calls.
     """
 
-    list_display = ["title", "note", "state", "created_at"]
+    list_display = ["title", "note", "readers", "state", "created_at"]
     list_filter = ["state"]
     search_fields = ["title"]
     raw_id_fields = ["user"]
     ordering = ["-pk"]
     actions = ["fulfil", "decline"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """Return the wishes, each with the number of readers who ask for this title."""
+        same = BookWish.objects.annotate(folded=Lower("title")).filter(folded=Lower(OuterRef("title")))
+        counts = same.order_by().values("folded").annotate(count=Count("pk")).values("count")
+        return super().get_queryset(request).annotate(reader_count=Subquery(counts))
+
+    @display(description=_("readers"))
+    def readers(self, wish: Any) -> int:
+        return int(wish.reader_count)
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return self.has_view_permission(request)

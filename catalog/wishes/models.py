@@ -4,6 +4,7 @@ from typing import Final
 
 from django.conf import settings
 from django.db import models
+from django.db.models.functions import Lower
 from django.utils.translation import gettext_lazy as _
 
 MAX_TITLE_LENGTH: Final = 300
@@ -32,8 +33,11 @@ class BookWish(models.Model):
     class Meta:
         verbose_name = _("wish for a book")
         verbose_name_plural = _("wishes for books")
-        constraints = [models.UniqueConstraint(fields=["user", "title"], name="wishes_once")]
-        indexes = [models.Index(fields=["state", "-id"], name="wishes_by_state")]
+        constraints = [models.UniqueConstraint("user", Lower("title"), name="wishes_once_any_case")]
+        indexes = [
+            models.Index(fields=["state", "-id"], name="wishes_by_state"),
+            models.Index(Lower("title"), name="wishes_by_title"),
+        ]
 
     def __str__(self) -> str:
         return self.title

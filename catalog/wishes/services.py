@@ -6,9 +6,10 @@ from catalog.wishes.models import BookWish, State
 
 
 def ask_for_book(user_id: int, title: str, note: str = "") -> bool:
-    """Record that a reader asks for a book. Return whether the wish is new; a second click makes no second wish."""
+    """Record that a reader asks for a book. Return whether the wish is new; a second click, or
+    another case, makes no second wish."""
     # By the constraint, and not by a look-up, so that two requests at once make one row.
-    before = BookWish.objects.filter(user_id=user_id, title=title).exists()
+    before = BookWish.objects.filter(user_id=user_id, title__iexact=title).exists()
     BookWish.objects.bulk_create([BookWish(user_id=user_id, title=title, note=note)], ignore_conflicts=True)
     return not before
 

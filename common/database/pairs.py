@@ -5,10 +5,16 @@ from typing import Any
 
 from django.db import connections
 
+from common.ids import parse_ids
 from mirror.conf import setting
 from mirror.utils import arrays
 
 Pair = tuple[int, int]
+
+
+def parse_pairs(keys: Sequence[str]) -> list[Pair]:
+    """Return keys of the form "5:7" as pairs of numbers, without invalid ones."""
+    return [(found[0], found[1]) for key in keys if len(found := parse_ids(key.split(":"))) == 2]
 
 
 def query_pairs(sql: str, pairs: Sequence[Pair]) -> list[tuple[Any, ...]]:

@@ -35,3 +35,20 @@ document.addEventListener("input", ({ target }) => {
 
 // A form that was kept during a login is sent at once. Without this script the page has a button.
 document.querySelector("form[data-send-at-once]")?.requestSubmit();
+
+// The buttons beside a quantity change it at once, and each press counts. Without this script the server does the sum.
+document.addEventListener("click", (event) => {
+  const button = event.target.closest?.("button[name=step]");
+  if (!button) return;
+  event.preventDefault();
+  const field = button.form.elements.quantity;
+  const wanted = Math.min(Number(field.value) + Number(button.value), Math.max(field.max, field.value));
+  field.value = Math.max(field.min, wanted);
+  htmx.trigger(field, "change");
+});
+
+// What was added to the cart appears below the header, until the visitor does something else.
+document.addEventListener("htmx:oobAfterSwap", ({ detail: { target } }) => {
+  if (target.id !== "mini-cart" || !target.showPopover || target.matches(":popover-open")) return;
+  target.showPopover({ source: document.activeElement }); // the next Tab goes into it
+});

@@ -54,4 +54,5 @@ WISH_RATES = ((5, 3600), (20, 86_400))  # wishes for books of one reader: (limit
 TAG_RATES = ((30, 60), (300, 86_400))  # votes for tags of one reader: (limit, period in seconds)
 IMPORT_RATES = ((10, 3600), (30, 86_400))  # imports of libraries by one reader: (limit, period in seconds)
 UPLOAD_RATES = ((60, 3600), (200, 86_400))  # files of libraries, also refused ones
+AUTHOR_FOLLOW_RATES = ((60, 60), (1000, 86_400))  # follows of authors by one reader: (limit, period in seconds)
 SHELF_RATES = ((120, 60), (2000, 86_400))  # changes of shelves by one reader: (limit, period in seconds)

@@ -9,5 +9,6 @@ WEB_THREADS: Final = env.int("WEB_THREADS", default=4)  # of each process
 REQUEST_BODY_BYTES = 3 * 1024 * 1024
 # Readers upload their libraries and pictures to these paths. The proxy has the same bound there.
 UPLOAD_PATHS = ("/library/", "/people/profile/")
+UPLOAD_FOLDERS = ("/admin/catalog/book/", "/admin/catalog/author/")  # staff upload covers and photos below these
 UPLOAD_BODY_BYTES = 21 * 1024 * 1024
 REQUEST_BODY_SECONDS = env.float("REQUEST_BODY_SECONDS", default=20.0)

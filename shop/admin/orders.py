@@ -190,11 +190,13 @@ class OrderAdmin(SerialisedEdits, ExportAdmin, LedgerAdmin):
     """Search, send and cancel orders, and correct their addresses."""
 
     form = ConcurrentEditForm
+    personal_fields = ("name", "email", "address", "phone")
     list_display = ["number", "customer", "status", "payment", "formatted_sum", "created_at", "paid_at"]
     list_display_links = ["number"]
     list_filter = ["state", _PaymentFilter, "paid_at"]
-    linked_lookups = [  # the customer column and the figures of the home page
+    linked_lookups = [  # the customer column, the page of a product and the figures of the home page
         "user__id__exact",
+        "lines__product__exact",
         "state__in",
         "payments__state",
         "payments__refunds__done_at__gte",

@@ -13,11 +13,12 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
-from accounts.admin_tools import BigTableAdmin
+from accounts.admin_tools import BigTableAdmin, RelatedRowsAdmin
 from catalog.values import normalise_isbn
 from shop.admin.concurrent_edits import SerialisedEdits
 from shop.admin.forms import CopiesForm, ProductForm
 from shop.admin.row_actions import UnchangedRow, warn_of_unchanged
+from shop.admin.stock_history import StockHistoryAdmin
 from shop.catalog_hooks.buy_box import MAX_FEW_COPIES
 from shop.models import Product, ProductQuerySet
 from shop.money import format_money
@@ -46,7 +47,7 @@ class AvailabilityFilter(admin.SimpleListFilter):
 
 
 @admin.register(Product)
-class ProductAdmin(SerialisedEdits, BigTableAdmin):
+class ProductAdmin(SerialisedEdits, StockHistoryAdmin, RelatedRowsAdmin, BigTableAdmin):
     """Products with price and stock. Products are not deleted but withdrawn from sale."""
 
     form = ProductForm

@@ -45,6 +45,7 @@ class SaleAdmin(SerialisedEdits, ExportAdmin, BigTableAdmin):
     form = ConcurrentEditForm
     list_display = ["name", "starts_at", "ends_at", "status", "products"]
     search_fields = ["name"]
+    linked_lookups = ["items__product__exact"]  # the sales of one product
     fields = ["name", "starts_at", "ends_at"]
     ordering: ClassVar[Any] = ["-starts_at", "-pk"]
     inlines = [ItemInline]

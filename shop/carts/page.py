@@ -1,5 +1,6 @@
 """The lines of the cart page, with current prices and stock."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,12 +20,12 @@ class CartLine:
     """One product on the cart page.
 
     left: copies that can be bought, or None if the product is not for sale any more. price_when_added: the price of one
-    copy when it was added, in cents; 0 if unknown.
+    copy when it was added, in cents; 0 if unknown. book: its record, or its id and no title if it was deleted.
     """
 
     product_id: int
     title: str
-    author: str
+    book: Mapping[str, Any]
     quantity: int
     price: Price | None
     left: int | None
@@ -131,7 +132,7 @@ def _make_line(pk: int, cart: CartView, product: ProductRecord | None, book: Boo
     return CartLine(
         product_id=pk,
         title=book["title"] if book else "",
-        author=book["authors"][0] if book and book["authors"] else "",
+        book=book or {"id": pk, "title": ""},
         quantity=cart.lines[pk],
         price=product.now if product is not None and is_sold else None,
         left=product["available"] if product is not None and is_sold else None,

@@ -54,11 +54,16 @@ def list_options(quantities: Mapping[int, int], country: str, goods: int, today:
     if not methods:
         return [FREE_DELIVERY]
     parcel = Parcel(country, weigh(quantities), goods)
-    zone_ids = _find_zones(country)
-    found = (_make_option(method, parcel, today) for method in methods if method.zone_id in zone_ids)
+    found = (_make_option(method, parcel, today) for method in list_methods(methods, country))
     return sorted(
         (option for option in found if option is not None), key=lambda option: (option.price, option.method_id)
     )
+
+
+def list_methods(methods: Iterable[DeliveryMethod], country: str) -> list[DeliveryMethod]:
+    """Return those of the methods that deliver to a country. One query."""
+    zone_ids = _find_zones(country)
+    return [method for method in methods if method.zone_id in zone_ids]
 
 
 def choose_option(options: Iterable[DeliveryOption], method_id: int | None) -> DeliveryOption | None:

@@ -9,7 +9,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
-from accounts.words import check_line, check_words
+from accounts.words import check_company, check_line, check_words
 from shop.addresses.countries import list_codes, list_countries
 from shop.addresses.formats import FIELD_NAMES, AddressErrors, AddressFormat, format_address, get_format, normalise
 from shop.services.addresses import PostalAddress
@@ -92,6 +92,12 @@ class AddressForm(forms.Form):
         return [self[name] for name in self.fields if name in FIELD_NAMES or name in ("name", "country", "phone")]
 
     @property
+    def other_fields(self) -> dict[str, str]:
+        """What was typed into fields that the chosen country lacks. The page keeps it for another choice."""
+        found = {name: self._get_value(name) for name in FIELD_NAMES if name not in self.fields}
+        return {name: text for name, text in found.items() if text}
+
+    @property
     def refreshing(self) -> SafeString:
         """The attributes of an input whose choice shows the page again."""
         return flatatt(REFRESHING)
@@ -149,7 +155,8 @@ def _make_field(name: str, shown: AddressFormat) -> forms.Field:
     if shown.suggestions.get(name):
         attrs["list"] = f"known-{name}"  # the template has the list
     line = forms.TextInput(attrs=attrs)
-    return forms.CharField(max_length=MAX_LINE_LENGTH, validators=[check_line], widget=line, **options)
+    check = check_company if name == "company" else check_line
+    return forms.CharField(max_length=MAX_LINE_LENGTH, validators=[check], widget=line, **options)
 
 
 def _describe_error(name: str, why: str, shown: AddressFormat) -> ValidationError:

@@ -1,4 +1,7 @@
-"""Mirrors that derive notifications of sent orders and of books that are back in stock. The key is that of the row."""
+"""Mirrors that derive notifications of sent orders, and of books that are back or cheaper.
+
+The key is that of the row.
+"""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -35,18 +38,34 @@ class OrderNotifications(NotificationTable):
         return [Fact(str(pk), user, None, at, pk) for pk, user, at in rows if at]
 
 
+class AlertNotifications(NotificationTable):
+    """A notification for each alert of a kind that came true."""
+
+    model = StockAlert
+
+    def find_facts(self, pks: Sequence[str]) -> Iterable[Fact]:
+        alerts = StockAlert.objects.using(setting("DATABASE")).filter(kind=self.kind, back_at__isnull=False)
+        rows = alerts.filter(pk__in=parse_ids(pks)).values_list("pk", "user_id", "product_id", "back_at")
+        return [Fact(str(pk), user, None, at, product) for pk, user, product, at in rows if at]
+
+
 @mirror.register
-class StockNotifications(NotificationTable):
+class StockNotifications(AlertNotifications):
     """A notification for each stock alert whose product is back."""
 
     name = "notified_stock"
     label = _("notifications: stock")
     kind = "stock"
     tables = "notifications_stock"
-    model = StockAlert
     watches = (Watch(StockAlert, only=("back_at",)), watch_preferences("stock"))
 
-    def find_facts(self, pks: Sequence[str]) -> Iterable[Fact]:
-        back = StockAlert.objects.using(setting("DATABASE")).filter(back_at__isnull=False, pk__in=parse_ids(pks))
-        rows = back.values_list("pk", "user_id", "product_id", "back_at")
-        return [Fact(str(pk), user, None, at, product) for pk, user, product, at in rows if at]
+
+@mirror.register
+class PriceNotifications(AlertNotifications):
+    """A notification for each price alert whose product is cheaper."""
+
+    name = "notified_price"
+    label = _("notifications: prices")
+    kind = "price"
+    tables = "notifications_price"
+    watches = (Watch(StockAlert, only=("back_at",)), watch_preferences("price"))

@@ -11,10 +11,11 @@ from shop.models.product import Product, ProductQuerySet, VatClass
 from shop.models.recommendation import Recommendation
 from shop.models.refund import Refund, RefundLine, RefundState
 from shop.models.sale import Sale, SaleItem, SaleQuerySet
-from shop.models.stock_alert import StockAlert
+from shop.models.stock_alert import AlertKind, StockAlert
 from shop.models.view import View
 
 __all__ = [
+    "AlertKind",
     "Cart",
     "DeliveryMethod",
     "DeliveryMethodQuerySet",

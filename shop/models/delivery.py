@@ -41,6 +41,19 @@ class DeliveryZone(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    def clean(self) -> None:
+        """Check that each country is in one zone, and that one zone is for all others. Raises ValidationError."""
+        others = list(DeliveryZone.objects.exclude(pk=self.pk))
+        if not self.codes:
+            if rest := [zone.name for zone in others if not zone.codes]:
+                text = gettext("The zone “%(zone)s” is already for all other countries. Enter countries here.")
+                raise ValidationError({"countries": text % {"zone": rest[0]}})
+            return
+        for zone in others:
+            if both := sorted(zone.codes & self.codes):
+                text = gettext("These countries are in the zone “%(zone)s” already: %(codes)s")
+                raise ValidationError({"countries": text % {"zone": zone.name, "codes": ", ".join(both)}})
+
     @property
     def codes(self) -> frozenset[str]:
         """The codes of the countries."""
@@ -76,6 +89,12 @@ class DeliveryMethod(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} ({self.zone})"
+
+    def clean(self) -> None:
+        """Check the order of the days. Raises ValidationError."""
+        # A form without one of the two has an error of its own.
+        if None not in (self.min_days, self.max_days) and self.max_days < self.min_days:
+            raise ValidationError({"max_days": gettext("The last day cannot be before the first.")})
 
 
 class DeliveryPrice(models.Model):

@@ -98,6 +98,7 @@ class Order(models.Model):
     class Meta:
         verbose_name = _("order")
         verbose_name_plural = _("orders")
+        permissions = [("view_figures", "Can view the figures of sales")]  # without the orders and their addresses
         constraints = [models.CheckConstraint(condition=Q(state__in=OrderState.values), name="shop_order_state")]
         indexes = [
             models.Index(fields=["user", "-id"], name="shop_order_of_user"),

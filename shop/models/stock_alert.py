@@ -1,4 +1,4 @@
-"""Alerts: readers who want to know when a sold-out book is back."""
+"""Alerts: readers who want to know when a sold-out book is back, or when a book is cheaper."""
 
 from django.conf import settings
 from django.db import models
@@ -9,8 +9,18 @@ from django.utils.translation import gettext_lazy as _
 from shop.models.product import Product
 
 
+class AlertKind(models.TextChoices):
+    """What a reader waits for."""
+
+    STOCK = "stock", _("copies")
+    PRICE = "price", _("a lower price")
+
+
 class StockAlert(models.Model):
-    """A reader waits for a product. back_at: the time when the shop had copies again; then the reader is notified."""
+    """A reader waits for copies of a product, or for a lower price than ``cents``.
+
+    back_at: the time when the shop had copies again, or copies at a lower price; then the reader is notified.
+    """
 
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, verbose_name=_("reader"), on_delete=models.CASCADE, related_name="+", db_index=False
@@ -18,13 +28,17 @@ class StockAlert(models.Model):
     product = models.ForeignKey(
         Product, verbose_name=_("product"), on_delete=models.CASCADE, related_name="+", db_index=False
     )
+    kind = models.CharField(
+        _("waits for"), max_length=5, choices=AlertKind, default=AlertKind.STOCK, db_default="stock"
+    )
+    cents = models.PositiveIntegerField(_("price"), null=True, blank=True, help_text=_("In cents."))
     created_at = models.DateTimeField(_("since"), default=timezone.now)
-    back_at = models.DateTimeField(_("back in stock"), null=True, blank=True)
+    back_at = models.DateTimeField(_("notified"), null=True, blank=True)
 
     class Meta:
         verbose_name = _("stock alert")
         verbose_name_plural = _("stock alerts")
-        constraints = [models.UniqueConstraint(fields=["user", "product"], name="shop_stock_alert_once")]
+        constraints = [models.UniqueConstraint(fields=["user", "product", "kind"], name="shop_alert_once")]
         indexes = [
             models.Index(fields=["product"], name="shop_stock_alert_open", condition=Q(back_at=None)),
             models.Index(fields=["back_at"], name="shop_stock_alert_done", condition=Q(back_at__isnull=False)),

@@ -27,7 +27,7 @@ logger = logging.getLogger("shop")
 
 ROWS_PER_CLAIM: Final = 200  # rows per claim
 LIFETIME_FACTOR: Final = 3  # lifetime of a row, as a multiple of its delay
-BOOK_FIELDS: Final = ("title", "authors", "author_ids")  # fields of the book in a row
+BOOK_FIELDS: Final = ("title", "authors", "author_ids", "cover", "design")  # fields of the book in a row
 
 _LUA: Final = Path(__file__).parents[1] / "lua"
 _claim_script = Script(_LUA / "rows_claim.lua")

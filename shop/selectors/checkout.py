@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.utils import timezone
 
@@ -18,10 +18,14 @@ from shop.services.errors import Shortage
 
 @dataclass(frozen=True)
 class CheckoutLine:
-    """One product on the checkout page. left: copies that can be bought. is_withdrawn: whether it is not for sale."""
+    """One product on the checkout page. left: copies that can be bought. is_withdrawn: whether it is not for sale.
+
+    book: its record, or its id and title.
+    """
 
     product_id: int
     title: str
+    book: Mapping[str, Any]
     quantity: int
     price: Price
     left: int
@@ -103,7 +107,8 @@ def make_checkout_page(cart: CartView, target: Target, shortages: Iterable[Short
         if pk in short:
             left, is_withdrawn = short[pk].left, is_withdrawn or short[pk].is_withdrawn
         price = product.now if product else Price(0)
-        lines.append(CheckoutLine(pk, book["title"] if book else f"#{pk}", quantity, price, left, is_withdrawn))
+        shown: Mapping[str, Any] = book or {"id": pk, "title": f"#{pk}"}
+        lines.append(CheckoutLine(pk, shown["title"], shown, quantity, price, left, is_withdrawn))
     return _add_delivery(CheckoutPage(cart.version, lines), cart.lines, target)
 
 

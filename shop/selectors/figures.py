@@ -2,25 +2,39 @@
 
 from collections.abc import Mapping
 from datetime import date, datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, F, Q, Sum
 from django.db.models.functions import TruncDate
 
 from mirror.admin import count_rows
 from shop.catalog_hooks.buy_box import MAX_FEW_COPIES
-from shop.models import Order, OrderState, Payment, PaymentState, Product, Refund, RefundState
+from shop.models import Cart, Order, OrderLine, OrderState, Payment, PaymentState, Product, Refund, RefundState
+
+MAX_TOP_BOOKS: Final = 10
+KEPT_STATES: Final = (OrderState.PAID, OrderState.SENT)  # of orders that were paid and not cancelled
 
 
 class SalesByDay(NamedTuple):
-    """Sales by day. orders: paid ones that were not cancelled. income, refunds: in cents.
+    """Sales by day. orders: paid ones that were not cancelled. income, kept_income, refunds: in cents.
 
-    Each payment counts on the day on which it was made, and its refund on the day of the refund.
+    kept_income is that of the orders that were not cancelled. Each payment counts on the day on which it was made, and
+    its refund on the day of the refund.
     """
 
     orders: Mapping[date, int]
     income: Mapping[date, int]
+    kept_income: Mapping[date, int]
     refunds: Mapping[date, int]
+
+
+class TopBook(NamedTuple):
+    """A book of which many copies were sold. pk: its id. income: of these copies, in cents."""
+
+    pk: int
+    title: str
+    copies: int
+    income: int
 
 
 class PaymentProblems(NamedTuple):
@@ -33,13 +47,42 @@ class PaymentProblems(NamedTuple):
 
 def read_sales_by_day(since: datetime) -> SalesByDay:
     """Return the sales since that moment, by day in the site's time zone."""
-    kept = Count("pk", filter=Q(state__in=(OrderState.PAID, OrderState.SENT)))
+    is_kept = Q(state__in=KEPT_STATES)
     paid = Order.objects.filter(paid_at__gte=since).order_by()
-    sold = list(paid.values_list(TruncDate("paid_at")).annotate(kept=kept, income=Sum("total")))
+    sold = list(
+        paid.values_list(TruncDate("paid_at")).annotate(
+            kept=Count("pk", filter=is_kept), income=Sum("total"), kept_income=Sum("total", filter=is_kept, default=0)
+        )
+    )
     # Payments that paid for nothing, such as late ones, never were income.
     made = Refund.objects.filter(state=RefundState.DONE, done_at__gte=since, payment__state=PaymentState.SUCCEEDED)
     refunded = dict(made.order_by().values_list(TruncDate("done_at")).annotate(Sum("amount")))
-    return SalesByDay({day: count for day, count, _ in sold}, {day: cents for day, _, cents in sold}, refunded)
+    return SalesByDay(
+        orders={day: count for day, count, _, _ in sold},
+        income={day: cents for day, _, cents, _ in sold},
+        kept_income={day: cents for day, _, _, cents in sold},
+        refunds=refunded,
+    )
+
+
+def find_top_books(since: datetime, until: datetime, limit: int = MAX_TOP_BOOKS) -> list[TopBook]:
+    """Return the books of which most copies were sold by orders that were paid in this time and not cancelled."""
+    lines = OrderLine.objects.filter(order__paid_at__gte=since, order__paid_at__lt=until, order__state__in=KEPT_STATES)
+    sold = lines.order_by().values_list("product", "product__book__title")
+    sums = sold.annotate(copies=Sum("quantity"), income=Sum(F("quantity") * F("price")))
+    return [TopBook(*row) for row in sums.order_by("-copies", "product")[:limit]]
+
+
+def count_carts() -> int:
+    """Return the number of carts."""
+    return count_rows(Cart.objects.all())
+
+
+def read_spending(user_id: int) -> int:
+    """Return what a reader paid for orders that were not cancelled, less refunds, in cents."""
+    kept = Order.objects.filter(user=user_id, state__in=KEPT_STATES).aggregate(cents=Sum("total"))["cents"]
+    paid = Payment.objects.filter(order__user=user_id, order__state__in=KEPT_STATES, state=PaymentState.SUCCEEDED)
+    return int(kept or 0) - int(paid.aggregate(cents=Sum("refunded"))["cents"] or 0)
 
 
 def count_orders_to_ship() -> int:

@@ -15,7 +15,7 @@ from common import clock
 from common.ids import MAX_ID
 from shop.delivery.days import describe_arrival
 from shop.delivery.vat import sum_by_rate
-from shop.models import Order, OrderLine, OrderState, Payment
+from shop.models import EventKind, Order, OrderLine, OrderState, Payment
 from shop.models.payment import PaymentState
 from shop.payments import get_provider
 from shop.selectors.links import OrderLinks, is_token, make_links
@@ -194,9 +194,21 @@ def get_guest_order(order_id: int, token: str) -> OrderView | None:
     return _make_view(order)
 
 
+def is_claimed_order(order_id: int, token: str) -> bool:
+    """Return whether a guest's link is right and a reader has claimed its order. One query."""
+    if not 0 < order_id <= MAX_ID:
+        return False
+    # Guests order as nobody, so orders of readers from the start have no valid links.
+    claimed = Order.objects.filter(user__isnull=False, events__kind=EventKind.ORDERED, events__by=None)
+    order = claimed.filter(pk=order_id).first()
+    return order is not None and is_token(order, token)
+
+
 def _make_view(order: Order) -> OrderView:
+    # With the books, whose present covers the page shows.
+    lines = order.lines.order_by("pk").select_related("product__book")
     payments = list(order.payments.order_by("pk").prefetch_related("refunds"))
-    return OrderView(order, list(order.lines.order_by("pk")), payments, clock.now())
+    return OrderView(order, list(lines), payments, clock.now())
 
 
 def _sort_lines(order: Order) -> list[OrderLine]:

@@ -31,9 +31,9 @@ MAX_PRODUCTS_PER_SALE: Final = 60  # shown products per sale
 class Offer:
     """A product in a sale.
 
-    book: title, authors and author ids of its book. left: copies that can be bought. as_of: the time of that stock, in
-    seconds since 1970. cents: the current price. was: the usual price, if it is higher. later: the price once a coming
-    sale begins. Prices are in cents.
+    book: id, title, authors, author ids, cover and design of its book. left: copies that can be bought. as_of: the time
+    of that stock, in seconds since 1970. cents: the current price. was: the usual price, if it is higher. later: the
+    price once a coming sale begins. Prices are in cents.
     """
 
     id: int
@@ -217,5 +217,6 @@ def _make_offer(row: Record, sale_price: int, is_on: bool, moment: float) -> Off
         cents = min(cents, sale_price)
     was = usual if cents < usual else None
     later = sale_price if not is_on and sale_price < cents else None
-    book, left = {name: row[name] for name in BOOK_FIELDS}, max(0, row["available"])
+    book = {"id": row["id"], **{name: row[name] for name in BOOK_FIELDS}}
+    left = max(0, row["available"])
     return Offer(row["id"], book, cents, was, later, left, row["cached_at"])

@@ -9,11 +9,13 @@ MAX_LISTED: Final = 200
 
 
 class AlertLine(NamedTuple):
-    """A book that a reader waits for."""
+    """A book that a reader waits for. cents: the price, if the reader waits for a lower one."""
 
     product_id: int
     title: str
     created_at: datetime
+    kind: str
+    cents: int | None
 
 
 def list_alerts(user_id: int) -> list[AlertLine]:
@@ -21,5 +23,5 @@ def list_alerts(user_id: int) -> list[AlertLine]:
     rows = StockAlert.objects.filter(user_id=user_id, back_at=None).order_by("-created_at", "-pk")
     return [
         AlertLine._make(row)
-        for row in rows.values_list("product_id", "product__book__title", "created_at")[:MAX_LISTED]
+        for row in rows.values_list("product_id", "product__book__title", "created_at", "kind", "cents")[:MAX_LISTED]
     ]

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from catalog.books import covers
 from shop.money import format_money
 from shop.template_functions import buying, cart, offers, recommended, viewed
 
@@ -11,13 +10,13 @@ FUNCTIONS: Final[Mapping[str, Any]] = {
     "buy_box": buying.buy_box,
     "cart_link": cart.cart_link,
     "countdown": viewed.countdown,
+    "cover_of_line": buying.cover_of_line,
     "last_viewed": viewed.last_viewed,
     "most_viewed": viewed.most_viewed,
     "on_sale": viewed.on_sale,
     "recommended": recommended.recommended,
     "render_offer": offers.render_offer,
     "render_strip_offer": offers.render_strip_offer,
-    "small_cover": covers.draw_cover,
     "strip_book": viewed.render_strip_book,
 }
 FILTERS: Final[Mapping[str, Callable[..., Any]]] = {"money": format_money}

@@ -4,7 +4,9 @@ from django.utils.safestring import SafeString
 from jinja2 import pass_context
 from jinja2.runtime import Context
 
+from catalog.covers import show_cover
 from shop.catalog_hooks.buy_box import render_buy_box, render_buy_box_of
+from shop.models import OrderLine
 
 
 @pass_context
@@ -14,3 +16,9 @@ def buy_box(context: Context, book_id: int) -> SafeString:
     if extras is not None and book is not None and book["id"] == book_id:
         return render_buy_box_of(context["request"], extras["product"])
     return render_buy_box(context["request"], book_id)
+
+
+def cover_of_line(line: OrderLine) -> SafeString:
+    """Return the cover of an ordered book, with the title that it had then."""
+    book = line.product.book
+    return show_cover({"id": book.pk, "title": line.title, "cover": book.cover, "design": book.design})

@@ -23,6 +23,8 @@ class OfferFacts(NamedTuple):
     title: str
     authors: tuple[str, ...]
     author_ids: tuple[int, ...]
+    cover: str
+    design: str
     cents: int
     was: int | None
     later: int | None
@@ -31,15 +33,24 @@ class OfferFacts(NamedTuple):
     @property
     def context(self) -> dict[str, Any]:
         """The context of a template."""
-        book: Any = {"title": self.title, "authors": self.authors, "author_ids": self.author_ids}
+        book: Any = {
+            "id": self.product,
+            "title": self.title,
+            "authors": self.authors,
+            "author_ids": self.author_ids,
+            "cover": self.cover,
+            "design": self.design,
+        }
         offer = Offer(self.product, book, self.cents, self.was, self.later, self.left, as_of=0.0)
         return {"sale": {"id": self.sale, "is_on": self.is_on}, "offer": offer}
 
 
 def _list_facts(sale: SaleView, offer: Offer) -> OfferFacts:
-    authors, author_ids = tuple(offer.book["authors"]), tuple(offer.book["author_ids"])
+    book = offer.book
+    authors, author_ids = tuple(book["authors"]), tuple(book["author_ids"])
     prices = offer.cents, offer.was, offer.later
-    return OfferFacts(sale.id, sale.is_on, offer.id, offer.title, authors, author_ids, *prices, offer.left)
+    words = offer.title, authors, author_ids, book["cover"], book["design"]
+    return OfferFacts(sale.id, sale.is_on, offer.id, *words, *prices, offer.left)
 
 
 @pass_context

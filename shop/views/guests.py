@@ -20,7 +20,7 @@ from common.refusals import Refused
 from common.web import get_user_id, personal_page, redirect_to, redirect_to_view
 from shop.forms import CARD_FIELDS
 from shop.models import Order
-from shop.selectors.orders import OrderView, get_guest_order
+from shop.selectors.orders import OrderView, get_guest_order, is_claimed_order
 from shop.services import orders as order_services
 from shop.views.checkout import PayPage
 
@@ -53,8 +53,23 @@ def find_guest_order(pk: int, token: str) -> OrderView:
 @require_safe
 @guest_page
 def order(request: HttpRequest, pk: int, token: str) -> HttpResponse:
-    """Show a guest's order. The template receives ``view``, a ``shop.selectors.orders.OrderView``."""
-    return render(request, "shop/order.html", {"view": find_guest_order(pk, token)})
+    """Show a guest's order. The template receives ``view``, a ``shop.selectors.orders.OrderView``.
+
+    After a claim, the link leads to the page in the reader's account, which asks for a login.
+    """
+    view = get_guest_order(pk, token)
+    if view is None:
+        return _redirect_to_account(request, pk, token)
+    return render(request, "shop/order.html", {"view": view})
+
+
+def _redirect_to_account(request: HttpRequest, pk: int, token: str) -> HttpResponse:
+    """Redirect to the order in the account that has claimed it. Raises Http404 without such an order."""
+    if not is_claimed_order(pk, token):
+        raise Http404
+    if not request.user.is_authenticated:
+        messages.info(request, _("This order is in an account now. Log in to see it."))
+    return redirect_to_view("shop:order", pk)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -10,6 +10,7 @@ from common.ids import parse_id
 from common.paths import make_path
 from common.refusals import Refused
 from common.web import get_next_address, get_user_id, json_error, json_response, personal_page, redirect_to, wants_json
+from shop.models import AlertKind
 from shop.selectors.stock_alerts import list_alerts
 from shop.services import stock_alerts
 
@@ -17,12 +18,24 @@ from shop.services import stock_alerts
 @require_http_methods(["GET", "HEAD", "POST"])
 @personal_page
 def alerts(request: HttpRequest) -> HttpResponse:
-    """List the books that the reader waits for. POST adds or removes a product (``add`` or ``remove``)."""
+    """List the books that the reader waits for. POST adds or removes a product (``add`` or ``remove``).
+
+    With ``kind`` "price" the reader waits for a lower price, otherwise for copies.
+    """
     if request.method == "POST":
         return _change(request)
     found = list_alerts(get_user_id(request))
     if wants_json(request):
-        results = [{"product": each.product_id, "title": each.title, "since": each.created_at} for each in found]
+        results = [
+            {
+                "product": each.product_id,
+                "title": each.title,
+                "since": each.created_at,
+                "kind": each.kind,
+                "price": each.cents,
+            }
+            for each in found
+        ]
         return json_response({"results": results})
     return render(request, "shop/alerts.html", {"alerts": found})
 
@@ -30,11 +43,12 @@ def alerts(request: HttpRequest) -> HttpResponse:
 def _change(request: HttpRequest) -> HttpResponse:
     user_id, target = get_user_id(request), get_next_address(request, make_path("shop:alerts"))
     product_id = parse_id(request.POST.get("add", ""))
+    kind = AlertKind.PRICE if request.POST.get("kind") == AlertKind.PRICE else AlertKind.STOCK
     try:
         if product_id is None:
-            stock_alerts.remove_alert(user_id, parse_id(request.POST.get("remove", "")) or 0)
+            stock_alerts.remove_alert(user_id, parse_id(request.POST.get("remove", "")) or 0, kind)
         else:
-            stock_alerts.add_alert(user_id, product_id)
+            stock_alerts.add_alert(user_id, product_id, kind)
     except Refused as refusal:
         if wants_json(request):
             return json_error(str(refusal), 409)
@@ -43,5 +57,11 @@ def _change(request: HttpRequest) -> HttpResponse:
     if wants_json(request):
         return json_response({"waits": product_id is not None})
     if product_id is not None:
-        messages.success(request, _("We will tell you when this book is back in stock."))
+        is_price = kind == AlertKind.PRICE
+        promise = (
+            _("We will tell you when this book is cheaper.")
+            if is_price
+            else _("We will tell you when this book is back in stock.")
+        )
+        messages.success(request, promise)
     return redirect_to(target)

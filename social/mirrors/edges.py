@@ -22,11 +22,6 @@ def split_key(pk: str) -> tuple[str, str]:
     return who, whom
 
 
-def _parse_keys(pks: Sequence[str]) -> list[tuple[int, int]]:
-    """Return edges' keys as pairs of numbers, without invalid keys."""
-    return [(found[0], found[1]) for pk in pks if len(found := parse_ids(pk.split(":"))) == 2]
-
-
 _SELECT_FOLLOWS = """
     SELECT f.follower_id, f.followee_id, EXISTS (SELECT 1 FROM social_pulled p WHERE p.user_id = f.followee_id)
       FROM k
@@ -119,7 +114,7 @@ class FollowMirror(EdgeMirror):
 
     def load(self, pks: Sequence[str]) -> Mapping[str, bool]:
         """Return the existing follows among these keys; the value is True if the followee is a pulled author."""
-        return {f"{a}:{b}": bool(pulled) for a, b, pulled in pairs.query_pairs(_SELECT_FOLLOWS, _parse_keys(pks))}
+        return {f"{a}:{b}": bool(pulled) for a, b, pulled in pairs.query_pairs(_SELECT_FOLLOWS, pairs.parse_pairs(pks))}
 
     def entries(self, pk: str) -> Iterable[Contribution]:
         who, whom = split_key(pk)
@@ -160,7 +155,7 @@ class LikeMirror(EdgeMirror):
     watches = (Watch(Like, ("user_id", "post_id")),)
 
     def load(self, pks: Sequence[str]) -> Mapping[str, bool]:
-        return {f"{a}:{b}": True for a, b in pairs.query_pairs(_SELECT_LIKES, _parse_keys(pks))}
+        return {f"{a}:{b}": True for a, b in pairs.query_pairs(_SELECT_LIKES, pairs.parse_pairs(pks))}
 
     def entries(self, pk: str) -> Iterable[Contribution]:
         reader, post = split_key(pk)
@@ -205,7 +200,7 @@ class ShunMirror(EdgeMirror):
     )
 
     def load(self, pks: Sequence[str]) -> Mapping[str, bool]:
-        return {f"{a}:{b}": True for a, b in pairs.query_pairs(_SELECT_BLOCKED_AND_MUTED, _parse_keys(pks))}
+        return {f"{a}:{b}": True for a, b in pairs.query_pairs(_SELECT_BLOCKED_AND_MUTED, pairs.parse_pairs(pks))}
 
     def entries(self, pk: str) -> Iterable[Contribution]:
         who, whom = split_key(pk)

@@ -54,7 +54,7 @@ class PostMirror(Mirror[PostRecord]):
     """The records of posts, each author's posts and each post's replies, without hidden posts and inactive authors."""
 
     name = "post"
-    version = 4
+    version = 5
     model = Post
     key = keys.post("{pk}")
     strict = True
@@ -67,7 +67,7 @@ class PostMirror(Mirror[PostRecord]):
         Watch(Post),
         Watch(Mention, "post_id"),
         Watch(User, via=find_posts_by_users, only=("username", "avatar", "is_active", "is_private"), inserts=False),
-        Watch(Book, via=find_posts_about_books, only=("title",), inserts=False),
+        Watch(Book, via=find_posts_about_books, only=("title", "cover", "design"), inserts=False),
     )
 
     def load(self, pks: Sequence[str]) -> Mapping[str, PostRow]:

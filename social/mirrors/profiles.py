@@ -16,11 +16,11 @@ from social.models import FavouriteBook, ReaderProfile, SimilarReaders
 
 
 class ProfileRow(NamedTuple):
-    """The values of a profile in SQL. favourites: books as pairs of id and title."""
+    """The values of a profile in SQL. favourites: the id, title, cover and design of each book."""
 
     bio: str
     links: list[str]
-    favourites: list[tuple[int, str]]
+    favourites: list[tuple[int, str, str, str]]
 
 
 def _favourites() -> Any:
@@ -40,27 +40,29 @@ class ProfileMirror(Mirror):
     """What a reader tells about themselves. The picture is in the records of the user and of the posts."""
 
     name = "profile"
+    version = 2
     label = _("profiles")
     model = ReaderProfile
     key = keys.profile("{pk}")
     watches = (
         Watch(ReaderProfile),
         Watch(FavouriteBook, "user_id"),
-        Watch(Book, via=find_readers_of_favourites, only=("title",), inserts=False),
+        Watch(Book, via=find_readers_of_favourites, only=("title", "cover", "design"), inserts=False),
     )
 
     def load(self, pks: Sequence[str]) -> Mapping[str, ProfileRow]:
         ids = parse_ids(pks)
-        books: dict[int, list[tuple[int, str]]] = defaultdict(list)
-        columns = ("user_id", "book_id", "book__title")
-        for user, book, title in _favourites().filter(user_id__in=ids).order_by("place").values_list(*columns):
-            books[user].append((book, title))
+        books: dict[int, list[tuple[int, str, str, str]]] = defaultdict(list)
+        columns = ("user_id", "book_id", "book__title", "book__cover", "book__design")
+        for user, *book in _favourites().filter(user_id__in=ids).order_by("place").values_list(*columns):
+            books[user].append(tuple(book))
         rows = ReaderProfile._base_manager.using(setting("DATABASE")).filter(pk__in=ids)
         found = rows.values_list("pk", "bio", "links")
         return {str(pk): ProfileRow(bio, links, books[pk]) for pk, bio, links in found}
 
     def record(self, row: Any) -> Record:
-        favourites = [{"id": pk, "title": title} for pk, title in row.favourites]
+        names = ("id", "title", "cover", "design")
+        favourites = [dict(zip(names, book, strict=True)) for book in row.favourites]
         return {"bio": row.bio, "links": list(row.links), "favourites": favourites}
 
 

@@ -16,9 +16,11 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 
-from accounts.admin_tools import BigTableAdmin
+from accounts.admin_tools import BigTableAdmin, RelatedRows, count_related, link_to_list, register_related_rows
+from accounts.models import User
 from common.refusals import Refused
 from common.web import redirect_to
+from mirror.admin import count_rows
 from social.moderation.case_page import CasePage, count_sanctions, describe_target
 from social.moderation.models import Action, Appeal, Case, Kind, Outcome, Reason, Report, Severity
 from social.moderation.services.appeals import decide_appeal, may_decide_appeal
@@ -220,3 +222,19 @@ class AppealAdmin(QueueAdmin):
     @display(description=_("appeal by"))
     def appellant(self, appeal: Appeal) -> str:
         return gettext("author") if appeal.report_id is None else gettext("reporter")
+
+
+def _find_cases(author: int, *, is_open: bool) -> QuerySet[Case]:
+    return Case.objects.filter(author=author, closed_at__isnull=is_open)
+
+
+register_related_rows(
+    User,
+    count_related(_("open cases"), lambda pk: _find_cases(pk, is_open=True), "author__id__exact"),
+    RelatedRows(
+        _("decided cases"),
+        Case,
+        lambda user: link_to_list(Case, author__id__exact=user.pk, state="decided"),
+        lambda user: count_rows(_find_cases(user.pk, is_open=False)),
+    ),
+)

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Final
 
-from django.core.files.storage import default_storage
 from django.db import IntegrityError, transaction
 from django.db.models import Max
 
@@ -13,7 +12,7 @@ from accounts.models import User
 from common.database import repeat_after_conflict
 from mirror.utils import after_commit
 from social.models import FavouriteBook, ReaderProfile
-from social.profiles.pictures import SIZES, build_file_path, delete_picture, store_picture
+from social.profiles.pictures import AVATARS
 
 MAX_FAVOURITES: Final = 4
 
@@ -25,7 +24,7 @@ def set_texts(user_id: int, bio: str, links: Sequence[str]) -> None:
 
 def set_picture(user_id: int, content: bytes) -> None:
     """Set a reader's picture. Raises Refused."""
-    _replace_picture(user_id, store_picture(user_id, content))
+    _replace_picture(user_id, AVATARS.store(str(user_id), AVATARS.encode(content)))
 
 
 def remove_picture(user_id: int) -> None:
@@ -42,7 +41,7 @@ def _replace_picture(user_id: int, name: str) -> None:
         user.save(update_fields=["avatar"])
         if former and former != name:
             # After the commit: a transaction that is rolled back must not lose the file.
-            after_commit(partial(delete_picture, former))
+            after_commit(partial(AVATARS.delete, former))
 
 
 @repeat_after_conflict
@@ -73,8 +72,7 @@ def read_picture(user_id: int) -> Iterator[dict[str, str]]:
     """Yield the reader's picture in its larger size for the download: its name and the file in base64."""
     name = User.objects.values_list("avatar", flat=True).get(pk=user_id)
     if name:
-        with default_storage.open(build_file_path(name, SIZES[-1])) as file:
-            yield {"file": f"{name}.webp", "base64": b64encode(file.read()).decode()}
+        yield {"file": f"{name}.webp", "base64": b64encode(AVATARS.read_largest(name)).decode()}
 
 
 def erase_picture(user_id: int) -> bool:

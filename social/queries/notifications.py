@@ -18,8 +18,6 @@ from mirror.conf import setting
 from mirror.utils import arrays
 from social.models import Follow, FollowRequest, Like, Mention, Post
 
-Pair = tuple[int, int]
-
 
 def is_heard(actor: str, reader: str) -> str:
     """Return the condition that a reader is notified of what another one does."""
@@ -76,7 +74,7 @@ _REQUESTS: Final = f"""
 
 def find_mentions(pks: Sequence[str]) -> list[Fact]:
     """Return the mentions with these keys ("user:post"). A mention in a reply to its reader is a reply only."""
-    rows = pairs.query_pairs(_MENTIONS, parse_pairs(pks))
+    rows = pairs.query_pairs(_MENTIONS, pairs.parse_pairs(pks))
     return [Fact(f"{user}:{post}", user, actor, parse_time(at), post) for user, actor, at, post in rows]
 
 
@@ -112,11 +110,6 @@ def _query(pks: Sequence[str], columns: str, joins: str) -> list[Fact]:
         cursor.execute(f"SELECT k.value, {columns} FROM {source} {joins}", values)
         rows = cursor.fetchall()
     return [Fact(str(key), user, actor, parse_time(at), target) for key, user, actor, at, target in rows]
-
-
-def parse_pairs(keys: Sequence[str]) -> list[Pair]:
-    """Return keys of the form "5:7" as pairs of numbers, without invalid ones."""
-    return [(found[0], found[1]) for key in keys if len(found := parse_ids(key.split(":"))) == 2]
 
 
 # --- the keys that depend on a changed row ---------------------------------------------------------
@@ -175,7 +168,7 @@ def find_mentions_by(values: Sequence[str], after: str | None, limit: int) -> li
 def _match_pairs(values: Sequence[str], actor: str, reader: str) -> Q:
     """Return the condition that one of two users acts and the other one is notified, for one of these pairs."""
     condition = Q(pk__in=[])
-    for one, other in parse_pairs(values):
+    for one, other in pairs.parse_pairs(values):
         condition |= Q(**{actor: one, reader: other}) | Q(**{actor: other, reader: one})
     return condition
 

@@ -27,8 +27,8 @@ class Tally(NamedTuple):
 
 
 class PostRecord(RawRecord):
-    """The record of a post: id, user (id, name, avatar), is_private, time, edited, kind, text, note, book (id, title),
-    reply_to, mentions.
+    """The record of a post: id, user (id, name, avatar), is_private, time, edited, kind, text, note, book (id, title,
+    cover, design), reply_to, mentions.
 
     tally: set by ``read_posts``.
     """
@@ -76,6 +76,8 @@ class PostRow(NamedTuple):
     is_private: bool
     book_id: int | None
     book_title: str | None
+    book_cover: str | None
+    book_design: str | None
     parent_id: int | None
     parent_author_id: int | None
     ancestors: str
@@ -86,7 +88,7 @@ class PostRow(NamedTuple):
 POST_COLUMNS = (
     "pk", "kind", "text", "note", "created_at", "edited_at",
     "user_id", "user__username", "user__avatar", "user__is_private",
-    "book_id", "book__title", "parent_id", "parent_author_id", "ancestors", "is_quiet",
+    "book_id", "book__title", "book__cover", "book__design", "parent_id", "parent_author_id", "ancestors", "is_quiet",
 )  # fmt: skip
 
 
@@ -119,6 +121,14 @@ def build_record(row: PostRow) -> Record:
     if row.parent_id is not None:
         above = list(map(int, row.ancestors.split()))
         reply_to = {"id": row.parent_id, "user": row.parent_author_id, "above": above}
+    book = None
+    if row.book_id is not None:
+        book = {
+            "id": row.book_id,
+            "title": row.book_title,
+            "cover": row.book_cover,
+            "design": row.book_design,
+        }
     record: Record = {
         "id": row.id,
         "user": {"id": row.user_id, "name": row.user_name, "avatar": row.user_avatar},
@@ -128,7 +138,7 @@ def build_record(row: PostRow) -> Record:
         "kind": row.kind,
         "text": row.text,
         "note": row.note,
-        "book": None if row.book_id is None else {"id": row.book_id, "title": row.book_title},
+        "book": book,
         "reply_to": reply_to,
         "mentions": list(row.mentions),
     }

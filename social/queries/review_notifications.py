@@ -10,7 +10,7 @@ from accounts.notifications.tables import Fact, parse_time
 from common.database import pairs
 from common.ids import parse_ids
 from social.models import Post
-from social.queries.notifications import Pair, is_heard, parse_pairs
+from social.queries.notifications import is_heard
 
 _REVIEWS: Final = f"""
     SELECT e.user_id, e.book_id, r.user_id, p.created_at, p.id
@@ -49,11 +49,11 @@ _ALL: Final = """
 
 def find_reviews(pks: Sequence[str]) -> list[Fact]:
     """Return the reviews with these keys."""
-    rows = pairs.query_pairs(_REVIEWS, parse_pairs(pks))
+    rows = pairs.query_pairs(_REVIEWS, pairs.parse_pairs(pks))
     return [Fact(f"{user}:{book}", user, actor, parse_time(at), post) for user, book, actor, at, post in rows]
 
 
-def _list_next(source: str, ends: Sequence[Pair], after: str | None, limit: int) -> list[str]:
+def _list_next(source: str, ends: Sequence[pairs.Pair], after: str | None, limit: int) -> list[str]:
     """Return the next keys that ``source`` finds for these pairs."""
     beyond = ""
     if after is not None:
@@ -63,13 +63,13 @@ def _list_next(source: str, ends: Sequence[Pair], after: str | None, limit: int)
     return [f"{user}:{book}" for user, book in pairs.query_pairs(sql, ends)]
 
 
-def _with_zero(values: Sequence[str]) -> list[Pair]:
+def _with_zero(values: Sequence[str]) -> list[pairs.Pair]:
     return [(pk, 0) for pk in parse_ids(values)]
 
 
 def find_of_reviews(values: Sequence[str], after: str | None, limit: int) -> list[str]:
     """Return the next keys that reviews ("author:book") concern, also deleted ones."""
-    return _list_next(_OF_REVIEWS, parse_pairs(values), after, limit)
+    return _list_next(_OF_REVIEWS, pairs.parse_pairs(values), after, limit)
 
 
 def find_of_posts(values: Sequence[str], after: str | None, limit: int) -> list[str]:
@@ -84,7 +84,7 @@ def find_of_authors(values: Sequence[str], after: str | None, limit: int) -> lis
 
 def find_between(values: Sequence[str], after: str | None, limit: int) -> list[str]:
     """Return the next keys of reviews of one of two users on the shelves of the other one ("5:7")."""
-    found = parse_pairs(values)
+    found = pairs.parse_pairs(values)
     return _list_next(_BETWEEN, [*found, *((other, one) for one, other in found)], after, limit)
 
 

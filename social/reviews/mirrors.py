@@ -11,6 +11,7 @@ from accounts.models import User
 from catalog.shelves.mirrors import PRIVACY_COLUMNS
 from catalog.shelves.models import ShelfEntry, ShelfSettings
 from catalog.shelves.records import build_entry_key
+from common.database import pairs
 from common.ids import parse_ids
 from mirror import Contribution, Family, Lookup, Mirror, Ranking, Record, Scored, SqlMembers, Value, Watch
 from mirror.conf import setting
@@ -101,14 +102,9 @@ class RankedReviewMirror(Mirror):
         yield Value(keys.review_by(book, record["user"]), pk)
 
 
-def _parse_keys(pks: Sequence[str]) -> list[tuple[int, int]]:
-    """Return keys as pairs of user and book, without invalid ones."""
-    return [(found[0], found[1]) for pk in pks if len(found := parse_ids(pk.split(":"))) == 2]
-
-
 def _find_next_rated(condition: Q, after: str | None, limit: int) -> list[str]:
     rows = _rows().filter(condition).exclude(book=None)
-    for user, book in _parse_keys([after] if after is not None else []):
+    for user, book in pairs.parse_pairs([after] if after is not None else []):
         rows = rows.filter(Q(user_id__gt=user) | Q(user_id=user, book_id__gt=book))
     found = rows.order_by("user_id", "book_id").values_list("user_id", "book_id")[:limit]
     return [build_entry_key(user, book) for user, book in found]
@@ -146,7 +142,7 @@ class RatedPostMirror(Mirror):
     )
 
     def load(self, pks: Sequence[str]) -> Mapping[str, records.RatedPost]:
-        return records.load_rated_posts(_parse_keys(pks))
+        return records.load_rated_posts(pairs.parse_pairs(pks))
 
     def record(self, row: Any) -> Record:
         return dict(row._asdict())
@@ -168,6 +164,6 @@ class RatedPostMirror(Mirror):
     def pk_of(self, key: str) -> str | None:
         start = self.record_key("")
         pk = key.removeprefix(start)
-        pair = _parse_keys([pk]) if key.startswith(start) else []
+        pair = pairs.parse_pairs([pk]) if key.startswith(start) else []
         # "007:5" is no name of a row, although its parts are numbers.
         return pk if pair and build_entry_key(*pair[0]) == pk else None

@@ -6,11 +6,11 @@ import regex
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from catalog.books import covers
+from catalog.covers import CLOTH_COUNT
 from common.paths import make_path
 from common.rendered import remember_rendered
 from social.content.html import to_html
-from social.profiles.pictures import SIZES
+from social.profiles.pictures import AVATARS, SIZES
 
 MAX_BYTES: Final = 2_000_000  # of remembered pictures; each takes about 300 bytes
 SHOWN_SIZES: Final = (40, 128)  # pixels, in small and large
@@ -29,10 +29,11 @@ def avatar(user_id: int, name: str, picture: str, is_large: bool = False) -> Saf
     """Return a reader's picture, or a drawn one with the initial and a colour of the reader's own."""
     size = SHOWN_SIZES[is_large]
     if picture:
-        return format_html(_FILE, make_path("social:picture", f"{picture}-{SIZES[is_large]}.webp"), size, size)
+        file = AVATARS.build_file_name(picture, SIZES[is_large])
+        return format_html(_FILE, make_path("social:picture", file), size, size)
     # A letter with all its marks
     initial = regex.match(r"\X", name)
-    return format_html(_DRAWN, user_id % covers.CLOTH_COUNT, size, size, initial[0].upper() if initial else "")
+    return format_html(_DRAWN, user_id % CLOTH_COUNT, size, size, initial[0].upper() if initial else "")
 
 
 def post_text(text: str) -> SafeString:

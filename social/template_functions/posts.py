@@ -15,7 +15,7 @@ from jinja2 import pass_context
 from jinja2.runtime import Context
 
 from accounts.names import make_public_path
-from catalog.books import covers
+from catalog.covers import show_cover
 from common.form_parts import FIELD_PLACE
 from common.paths import make_path
 from common.rendered import remember_rendered
@@ -122,7 +122,7 @@ def get_card(raw: bytes, stars: int | None = None, review: bytes = b"") -> Card:
         "time": datetime.fromisoformat(post["time"]),
         "avatar": avatar(post["user"]["id"], post["user"]["name"], post["user"]["avatar"]),
         "author_url": make_public_path(post["user"]["name"]),
-        "cover": covers.draw_cover(book["id"], book["title"], "") if book else "",
+        "cover": show_cover(book) if book else "",
     }
     html = render_to_string("social/_post.html", shown)
     return Card(post["id"], post["user"]["id"], html, _make_own_links(post))

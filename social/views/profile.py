@@ -3,8 +3,7 @@
 from typing import Any, Final
 
 from django.contrib import messages
-from django.core.files.storage import default_storage
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
@@ -14,20 +13,21 @@ from accounts.views import render_too_often
 from catalog.search.selectors import search
 from common.ids import MAX_ID, parse_id
 from common.paths import make_path
+from common.pictures import MAX_BYTES, PictureTooLarge
 from common.refusals import Refused
 from common.web import accept_files, get_user_id, personal_page, redirect_to_view
-from social.profiles import pictures, services
+from social.profiles import services
 from social.profiles.forms import MAX_LINKS, ProfileForm
+from social.profiles.pictures import AVATARS
 from social.profiles.selectors import read_about
 from social.relations.profiles import get_profile
 
 # Decoding takes up to a second, so a reader may upload few pictures: (number, seconds).
 PICTURE_RATES: Final = ((10, 3600), (30, 86_400))
 MAX_FOUND: Final = 8  # books to choose from
-FILE_CACHE_CONTROL: Final = "public, max-age=31536000, immutable"
 
 
-@accept_files(pictures.MAX_BYTES)
+@accept_files(MAX_BYTES)
 @require_http_methods(["GET", "HEAD", "POST"])
 @personal_page
 def edit_profile(request: HttpRequest) -> HttpResponse:
@@ -63,8 +63,8 @@ def _set_picture(request: HttpRequest) -> HttpResponse:
     if file is None or not file.size:
         return _render_forms(request, error=_("Choose a file."))
     try:
-        if file.size > pictures.MAX_BYTES:
-            raise pictures.PictureTooLarge
+        if file.size > MAX_BYTES:
+            raise PictureTooLarge
         services.set_picture(user_id, file.read())
     except Refused as error:
         return _render_forms(request, error=str(error))
@@ -99,10 +99,5 @@ def _render_forms(request: HttpRequest, form: ProfileForm | None = None, error: 
 
 @require_safe
 def picture(request: HttpRequest, file: str) -> HttpResponseBase:
-    """Return a file of a picture. Its name changes with its content, so browsers keep it."""
-    path = f"avatars/{file}"
-    if not pictures.file_pattern.fullmatch(file) or not default_storage.exists(path):
-        raise Http404
-    response = FileResponse(default_storage.open(path), content_type="image/webp")
-    response.headers["Cache-Control"] = FILE_CACHE_CONTROL
-    return response
+    """Return a file of a picture."""
+    return AVATARS.serve(file)

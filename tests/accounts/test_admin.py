@@ -9,9 +9,11 @@ from django.test import Client
 
 from accounts import admin as accounts_admin
 from accounts.admin_tools.forms import UserCreationForm
+from accounts.audit.models import AuditEvent
 from accounts.models import AccountDeletion, LoginStats, Session, User
 from accounts.selectors import find_user_id
 from accounts.sessions import last_seen
+from accounts.sessions.admin import LimitedActionsAdmin, SessionAdmin
 from mirror.admin import paging
 from mirror.redis.clients import breaker
 from mirror.redis.recorder import record
@@ -254,7 +256,7 @@ def test_the_action_can_end_the_sessions_of_its_sender(staff: Client) -> None:
 
 
 def test_the_action_refuses_too_many_users(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(accounts_admin.LimitedActionsAdmin, "max_selected", 2)
+    monkeypatch.setattr(LimitedActionsAdmin, "max_selected", 2)
     people = make_people([1, 1, 1])
     there = logged_in(people[0])
     act(staff, USERS, "end_sessions", *people)
@@ -284,11 +286,11 @@ def test_last_seen_comes_from_redis_or_else_from_sql(staff: Client, redis_server
     session = Session.objects.get(user=alice)
     assert last_seen.read_last_seen([session.pk])
     (row,) = staff.get(SESSIONS, {"user__id__exact": alice.pk}).context["cl"].result_list
-    shown = accounts_admin.SessionAdmin.seen_at(None, row)
+    shown = SessionAdmin.seen_at(None, row)
     assert shown in staff.get(f"{SESSIONS}{session.pk}/change/").content.decode()
     redis_server.kill()
     (row,) = staff.get(SESSIONS, {"user__id__exact": alice.pk}).context["cl"].result_list
-    assert accounts_admin.SessionAdmin.seen_at(None, row) is None
+    assert SessionAdmin.seen_at(None, row) is None
 
 
 def test_the_list_of_sessions_costs_the_same_for_any_number_of_rows(staff: Client) -> None:
@@ -418,3 +420,19 @@ def test_support_ends_sessions_of_readers_but_not_of_staff(staff: Client) -> Non
     of_carol = Session.objects.get(user__username="carol")
     assert support.post(f"{SESSIONS}{of_carol.pk}/delete/", {"post": "yes"}).status_code == 403
     assert is_in(staff)
+
+
+def test_the_log_has_old_and_new_values_but_no_personal_ones(staff: Client) -> None:
+    alice = User.objects.create_user("alice", email="alice@example.org")
+    form = stats_form(alice) | {"user_type": "office", "first_name": "Secret", "email": "new@example.org"}
+    assert staff.post(f"{USERS}{alice.pk}/change/", form).status_code == 302
+    details = AuditEvent.objects.get(kind="staff").details
+    assert "Type: client → office" in details
+    assert "First name" in details
+    assert "Secret" not in details
+    assert "example.org" not in details
+    group = Group.objects.create(name="helpers")
+    assert staff.post(f"/admin/auth/group/{group.pk}/change/", {"name": "helpers", "permissions": [
+        Permission.objects.get(codename="view_book").pk
+    ]}).status_code == 302  # fmt: skip
+    assert "Permissions: – → catalogue | book | Can view book" in AuditEvent.objects.filter(kind="staff").last().details

@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from mirror.relay.drains import drain_all
 from shop.models import Product
-from tests.browser.conftest import PHONE, Audit, OpenPage
+from tests.browser.conftest import PHONE, WIDTHS, Audit, OpenPage
 from tests.support.shop.make import make_product, make_sale
 from tests.support.warm_mirrors import rebuild
 
@@ -89,6 +89,41 @@ def test_a_new_part_works_as_soon_as_it_is_there(shelf: list[Product], person: P
     person.get_by_role("button", name="Remove The Book of Sand").press("Enter")
     expect(person.get_by_role("button", name="Remove The Book of Sand")).to_have_count(0)
     assert person.evaluate("window.unprocessed") == 0  # otherwise a quick key would send a form without htmx
+
+
+def test_copies_are_stepped_without_scripts(shelf: list[Product], plain: Page) -> None:
+    put(plain, shelf[0], 2)
+    plain.goto("/shop/cart/")
+    plain.get_by_role("button", name="One copy more of The Book of Sand").click()
+    expect(plain.locator(".sums dd")).to_have_text("€37.50")
+    plain.get_by_label("Quantity of The Book of Sand").fill("1")
+    plain.get_by_role("button", name="One copy less of The Book of Sand").click()
+    expect(plain.get_by_text("Your cart is empty.")).to_be_visible()
+    plain.get_by_role("button", name="Undo").click()
+    expect(plain.get_by_label("Quantity of The Book of Sand")).to_have_value("3")
+
+
+def test_what_was_added_is_shown_and_undone_by_keyboard(
+    shelf: list[Product], open_page: OpenPage, audit: Audit
+) -> None:
+    for width in WIDTHS:
+        page = open_page(viewport={"width": width, "height": 844})
+        small = page.locator("#mini-cart")
+        put(page, shelf[0], 2)
+        expect(small).to_contain_text("2 × €12.50")
+        expect(small.get_by_role("link", name="To the cart")).to_be_visible()
+        page.keyboard.press("Escape")
+        expect(small).to_be_hidden()
+        page.get_by_role("button", name="Add to cart").press("Enter")
+        expect(small).to_contain_text("4 × €12.50")
+        assert audit(page) == []
+        page.set_viewport_size({"width": width, "height": 844})
+        small.get_by_role("button", name="Undo").press("Enter")
+        expect(page.locator(f"#said-{shelf[0].pk}")).to_contain_text("Now in your cart: 2 copies")
+        expect(small.get_by_role("link", name="To the cart")).to_be_focused()
+        page.keyboard.press("Enter")
+        expect(page.get_by_label("Quantity of The Book of Sand")).to_have_value("2")
+        page.get_by_role("button", name="Remove The Book of Sand").click()
 
 
 def test_cart_is_accessible_and_fits(shelf: list[Product], open_page: OpenPage, audit: Audit) -> None:

@@ -174,6 +174,27 @@ def test_two_tags_are_removed_at_once_and_a_typed_tag_is_kept(
     assert votes.find_own_tags(reader.pk, book.pk) == []
 
 
+def test_every_press_of_a_step_counts(cart: Page) -> None:
+    held = HeldRequests(cart, "/shop/cart/")
+    more = cart.get_by_role("button", name="One copy more of Letters")
+    more.click()
+    held.wait()
+    more.click()
+    more.click()
+    cart.get_by_role("button", name="One copy less of Fictions").click()
+    held.let_go()
+    expect(quantity(cart, "Fictions")).to_have_count(0)
+    expect(quantity(cart, "Letters")).to_have_value("4")
+    expect(cart.locator(".sums dd")).to_have_text("€50.00")
+    cart.get_by_role("button", name="Undo").press("Enter")
+    expect(quantity(cart, "Fictions")).to_have_value("1")
+    expect(cart.get_by_role("listitem").filter(has_text="Fictions")).to_be_focused()
+    # A step from a typed quantity starts with it.
+    quantity(cart, "Letters").fill("8")
+    more.click()
+    expect(cart.locator(".sums dd")).to_have_text("€110.00")
+
+
 def test_second_click_on_a_button_is_no_second_wish(cart: Page) -> None:
     held = HeldRequests(cart, "/shop/cart/")
     sent: list[str] = []

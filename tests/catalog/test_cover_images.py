@@ -9,8 +9,10 @@ from django.conf import settings
 from django.test import Client
 from PIL import Image
 
-from catalog.books.cover_images import CLOTHS, SIZE, render_cover
-from catalog.books.covers import LAYOUTS, plan_cover
+from catalog.covers.designs import DESIGNS, LAYOUTS, TEXTURES
+from catalog.covers.images import CLOTHS, SIZE
+from catalog.covers.images import render_cover as render_facts
+from catalog.covers.plans import CoverFacts, plan_cover
 from catalog.models import Book
 from mirror.redis.recorder import record
 from tests.support.catalog.make import make_book
@@ -23,10 +25,14 @@ def read_image(content: bytes) -> Image.Image:
     return image
 
 
-def test_every_layout_is_drawn() -> None:
-    ids = {plan_cover(pk, "Dune", "").layout: pk for pk in range(100)}
-    drawn = {render_cover(pk, "", "") for pk in ids.values()}
-    assert len(drawn) == len(LAYOUTS)
+def render_cover(book_id: int, title: str, author: str, design: str = "") -> bytes:
+    return render_facts(CoverFacts(book_id, title, author, design))
+
+
+def test_every_layout_and_design_is_drawn() -> None:
+    ids = {plan_cover(CoverFacts(pk, "Dune")).layout: pk for pk in range(100)}
+    drawn = {render_cover(pk, "", "") for pk in ids.values()} | {render_cover(1, "", "", name) for name in DESIGNS}
+    assert len(drawn) == len(LAYOUTS) + len(DESIGNS)
     image = read_image(next(iter(drawn)))
     assert (image.format, image.size) == ("PNG", SIZE)
 
@@ -35,6 +41,8 @@ def test_colours_equal_those_of_the_style_sheet() -> None:
     css = (Path(settings.BASE_DIR) / "common/static/css/shelf.css").read_text(encoding="utf-8")
     found = re.findall(r"\.cloth-(\d) \{ --cloth: (#\w+); --foil: (#\w+); \}", css)
     assert [(cloth, foil) for _, cloth, foil in found] == list(CLOTHS)
+    stripes = re.findall(r"\.cover \.(\w+) \{ stroke-dasharray: (\d) (\d); \}", css)
+    assert {name: (int(width), int(gap)) for name, width, gap in stripes} == TEXTURES
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog.books.covers import CLOTH_COUNT, FONT_SIZES, LAYOUTS, draw_cover, measure_width, wrap_title
+from catalog.books.series import split_title
+from catalog.covers.designs import CLOTH_COUNT, DESIGNS, LAYOUTS, choose_design
+from catalog.covers.lettering import TITLE_SIZES, measure_width, wrap_text
+from catalog.covers.plans import CoverFacts
+from catalog.covers.svg import draw_cover as draw_facts
 
 texts = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=300)
+
+
+def draw_cover(book_id: int, title: str, author: str, design: str = "") -> str:
+    return draw_facts(CoverFacts(book_id, title, author, design))
 
 
 def lines_of(svg: str) -> list[tuple[float, str]]:
@@ -19,9 +27,9 @@ def lines_of(svg: str) -> list[tuple[float, str]]:
 
 
 def test_a_book_always_gets_the_same_cover() -> None:
-    draw_cover.cache_clear()
+    draw_facts.cache_clear()
     first = draw_cover(7, "Dune", "Frank Herbert")
-    draw_cover.cache_clear()
+    draw_facts.cache_clear()
     assert draw_cover(7, "Dune", "Frank Herbert") == first
 
 
@@ -31,23 +39,35 @@ def test_consecutive_ids_get_different_covers() -> None:
     assert all(a != b for a, b in pairwise(seen))
 
 
-@given(book_id=st.integers(0, 2**63 - 1), title=texts, author=st.one_of(st.just(""), texts))
-def test_words_are_never_wider_than_their_box(book_id: int, title: str, author: str) -> None:
-    widest = max(cut.width for cut in LAYOUTS)
-    for size, text in lines_of(draw_cover(book_id, title, author)):
+@given(
+    book_id=st.integers(0, 2**63 - 1),
+    title=st.one_of(texts, st.just("W" * 500), st.just("\u4e09" * 500)),
+    author=st.one_of(st.just(""), texts, st.just("W" * 300)),
+    design=st.sampled_from(["", *DESIGNS]),
+)
+def test_texts_are_whole_and_inside_their_boxes(book_id: int, title: str, author: str, design: str) -> None:
+    svg = draw_cover(book_id, title, author, design)
+    widest = max(layout.width for layout in LAYOUTS)
+    for size, text in lines_of(svg):
         assert measure_width(text) * size <= widest + 0.01
-
-
-@given(book_id=st.integers(0, 2**31), title=texts)
-def test_titles_stay_above_the_author_and_within_the_cover(book_id: int, title: str) -> None:
-    svg = ElementTree.fromstring(draw_cover(book_id, title, "Author"))
-    *words, author = [float(t.attrib["y"]) for t in svg.iter("text")]
-    assert all(0 < y < author < 180 for y in words)
+    places: dict[str, list[float]] = {"cover-title": [], "cover-author": []}
+    texts: dict[str, str] = {"cover-title": "", "cover-author": ""}
+    for line in ElementTree.fromstring(svg).iter("text"):
+        kind = line.attrib["class"].split()[0]
+        places[kind].append(float(line.attrib["y"]))
+        texts[kind] += line.text or ""
+    # XML reads some signs as others, so their number is compared.
+    whole = "".join(split_title(title)[0].split())
+    assert len("".join(texts["cover-title"].split())) == len(whole)
+    assert len("".join(texts["cover-author"].split())) == len("".join(author.split()))
+    heights = [*places["cover-title"], *places["cover-author"]]
+    assert heights == sorted(heights)
+    assert all(0 < y < 180 for y in heights)
 
 
 @given(title=texts, room=st.floats(2, 20))
 def test_wrapping_loses_nothing(title: str, room: float) -> None:
-    lines = wrap_title(title, room)
+    lines = wrap_text(title, room)
     assert "".join("".join(lines).split()) == "".join(title.split())
     assert all(measure_width(line) <= room for line in lines)
 
@@ -55,15 +75,26 @@ def test_wrapping_loses_nothing(title: str, room: float) -> None:
 def test_a_long_word_gets_a_smaller_size_before_it_is_broken() -> None:
     ((size, text), *_) = lines_of(draw_cover(1, "Incomprehensible", ""))
     assert text == "Incomprehensible"
-    assert size < FONT_SIZES[0]
+    assert size < TITLE_SIZES.all[0]
 
 
 def test_a_word_is_broken_at_its_hyphens_first() -> None:
     assert [text for _, text in lines_of(draw_cover(69, "Slaughterhouse-Five", ""))] == ["Slaughterhouse-", "Five"]
 
 
-def test_an_overlong_title_ends_in_an_ellipsis() -> None:
-    assert lines_of(draw_cover(1, "word " * 100, ""))[-1][1].endswith("…")
+def test_a_name_is_smaller_before_it_takes_two_lines() -> None:
+    for book_id in range(100):
+        *_, author = lines_of(draw_cover(book_id, "Dune", "F. Scott Fitzgerald"))
+        assert author[1] == "F. Scott Fitzgerald"
+
+
+def test_the_design_is_that_of_the_most_frequent_known_tag() -> None:
+    assert choose_design(["favourites", "dune"]) == ""
+    assert choose_design(["owned", "sci-fi", "fantasy"]) == "science fiction"
+    assert choose_design(["young adult", "fantasy"]) == choose_design(["young-adult"]) == "young adult"
+    shapes = {re.sub("<text.*", "", draw_cover(7, "Dune", "", design)) for design in ["", *DESIGNS]}
+    assert len(shapes) == len(DESIGNS) + 1
+    assert draw_cover(7, "Dune", "", "of newer code").count("<g") == 0
 
 
 def test_titles_in_chinese_are_wrapped_without_blanks() -> None:

@@ -9,6 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from redis import Redis
 
 from catalog import keys, mirrors
+from catalog.books import links
 from catalog.books.records import load_book_records
 from catalog.models import Author, Book, Tag, Tagging
 from catalog.values.collation import make_sort_key
@@ -146,7 +147,7 @@ def test_books_of_tags_and_authors_are_distinct_and_read_by_keyset(shelf: dict[s
     tags = [str(pk) for pk in Tag.objects.values_list("pk", flat=True)]
     authors = [str(pk) for pk in Author.objects.values_list("pk", flat=True)]
     dune, tao = str(shelf["dune"].pk), str(shelf["tao"].pk)
-    for books_of, values in ((mirrors.find_books_with_tags, tags), (mirrors.find_books_by_authors, authors)):
+    for books_of, values in ((links.find_books_with_tags, tags), (links.find_books_by_authors, authors)):
         assert books_of(values, None, 10) == [dune, tao]
         assert books_of(values, None, 1) == [dune]
         assert books_of(values, dune, 10) == [tao]

@@ -1,13 +1,16 @@
-"""Notifications of sent orders and of books that are back in stock."""
+"""Notifications of sent orders, and of books that are back in stock or cheaper."""
 
 from datetime import timedelta
 
 import pytest
+from django.core import mail
 from django.test import Client
+from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from accounts.models import User
 from accounts.notifications import selectors, services
+from accounts.notifications.emails.sending import send_due
 from accounts.notifications.models import Way
 from catalog.models import Book
 from common import clock
@@ -16,13 +19,13 @@ from mirror.verify.runs import verify
 from shop.models import Order, Product, StockAlert
 from shop.services.orders import mark_order_sent
 from shop.services.stock_alerts import note_returns
-from tests.support.shop.make import make_order, make_product
+from tests.support.shop.make import make_order, make_product, make_sale
 from tests.support.social.notifications import read_both_ways
 from tests.support.warm_mirrors import rebuild
 
 pytestmark = pytest.mark.django_db(transaction=True)
 JSON = {"Accept": "application/json"}
-MIRRORS = ["notified_order", "notified_stock", "notification"]
+MIRRORS = ["notified_order", "notified_stock", "notified_price", "notification"]
 
 
 @pytest.fixture
@@ -96,6 +99,50 @@ def test_a_reader_can_wait_again(alice: User, client: Client, sold_out: Product)
     note_returns()
     assert len(get_shown(alice)) == 1
     assert selectors.count_unread(alice.pk) == 1
+
+
+def test_each_fall_of_a_price_causes_one_letter_to_a_verified_address(
+    alice: User, client: Client, settings: Settings
+) -> None:
+    book, sold_out = make_product("Emma", price=1250, stock=2), make_product("Sold out", price=900, stock=0)
+    assert "Tell me when it is cheaper" in client.get(f"/books/{book.pk}/").content.decode()
+    for product in (book, book, sold_out):
+        ask = {"add": product.pk, "kind": "price", "next": "/shop/alerts/"}
+        said = client.post("/shop/alerts/", ask, follow=True).content.decode()
+    assert "We will tell you when this book is cheaper." in said
+    assert said.count("for less than €") == 2
+    rows = client.get("/shop/alerts/", headers=JSON).json()["results"]
+    assert [(row["product"], row["kind"], row["price"]) for row in rows] == [
+        (sold_out.pk, "price", 900),
+        (book.pk, "price", 1250),
+    ]
+    # A dearer book, one as dear as before, and one without copies are no news.
+    Product.objects.filter(pk=sold_out.pk).update(price=500)
+    for price in (1300, 1250):
+        Product.objects.filter(pk=book.pk).update(price=price)
+        assert note_returns() == 0
+    make_sale(book, price=1000)
+    assert [note_returns(), note_returns()] == [1, 0]
+    assert get_shown(alice) == [("price", f"/books/{book.pk}/")]
+    text = client.get("/notifications/").content.decode()
+    assert "Emma</bdi> is cheaper now." in text
+    assert "€10.00" in text
+    # A second fall is no second letter until the reader asks again, from today's price.
+    Product.objects.filter(pk=book.pk).update(price=800)
+    assert note_returns() == 0
+    settings.CLOCK = lambda: timezone.now() + timedelta(minutes=5)
+    assert send_due(Way.EMAIL, 60) == 0  # no verified address
+    User.objects.filter(pk=alice.pk).update(email="alice@example.org")
+    assert [send_due(Way.EMAIL, 60), send_due(Way.EMAIL, 60)] == [1, 0]
+    (letter,) = mail.outbox
+    assert letter.to == ["alice@example.org"]
+    assert "Emma is cheaper now." in letter.body
+    assert letter.extra_headers["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
+    client.post("/shop/alerts/", {"add": book.pk, "kind": "price"})
+    assert StockAlert.objects.get(product=book, back_at=None).cents == 800
+    client.post("/shop/alerts/", {"remove": book.pk})  # of copies, which the reader does not wait for
+    client.post("/shop/alerts/", {"remove": sold_out.pk, "kind": "price"})
+    assert [alert.product_id for alert in StockAlert.objects.all()] == [book.pk]
 
 
 def test_alerts_are_refused_for_other_books(alice: User, client: Client, sold_out: Product, settings: Settings) -> None:

@@ -66,11 +66,14 @@ def test_fewer_missing_words_come_first_then_fewer_mistakes() -> None:
     assert find_titles("silver lantren bridge") == ["Silver Lantern Bridge", "Silver Lanterns at Night", "Silver Moth"]
 
 
-def test_names_that_begin_with_a_short_query_come_before_many_popular_books_with_the_word() -> None:
+def test_whole_words_come_before_unfinished_ones_and_beginnings_before_both() -> None:
     make_books(Book(title=f"A Tale {n} of the Sea", popularity=1000 + n) for n in range(MAX_POSTINGS + 10))
-    _shelve(("Sea Wolf", 2), ("Seagull Days", 3), ("The Sea", 1))
-    assert find_titles("sea")[:3] == ["The Sea", "Seagull Days", "Sea Wolf"]
-    assert find_titles("the sea")[:3] == ["The Sea", "Seagull Days", "Sea Wolf"]
+    _shelve(("Sea Wolf", 2), ("Seagull Days", 5000), ("On Search", 5000), ("The Sea", 1))
+    for query in ("sea", "the sea"):
+        found = find_titles(query)
+        assert found[:3] == ["The Sea", "Sea Wolf", f"A Tale {MAX_POSTINGS + 9} of the Sea"]
+    assert find_titles("seag")[0] == "Seagull Days"
+    assert find_titles("sear")[0] == "On Search"
 
 
 def test_more_popular_books_come_first_among_equals() -> None:

@@ -13,7 +13,8 @@ from mirror.redis import naming
 from mirror.redis.clients import breaker
 from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
-from shop.models import Cart, Product
+from shop.delivery.hints import forget_methods
+from shop.models import Cart, DeliveryMethod, DeliveryPrice, DeliveryZone, Product
 from tests.support.accounts.sessions import alice, log_in, read_digest, warm_sessions
 from tests.support.shop.carts import read_quantities
 from tests.support.shop.make import make_product, make_sale
@@ -165,7 +166,7 @@ def test_htmx_gets_only_the_cart_and_the_header_count(client: Client, book: Prod
     answer = put(client, book, 4, headers=HTMX)
     text = answer.content.decode()
     assert answer.status_code == 200
-    assert text.startswith('<div id="cart">')
+    assert text.startswith('<div class="cart" id="cart">')
     assert 'hx-swap-oob="true"' in text
     assert "(4 copies)" in text
     assert "<html" not in text
@@ -203,6 +204,52 @@ def test_htmx_gets_the_added_line_and_the_header_count(client: Client, book: Pro
     assert "at most 99 copies" in refused.content.decode()
     assert "(13 copies)" in refused.content.decode()
     assert 'id="cart"' not in refused.content.decode()
+
+
+def test_steps_and_removals_can_be_undone(client: Client, book: Product) -> None:
+    put(client, book, 3)
+    put(client, book, 3, step=1)
+    assert read_quantities(read_digest(client)) == {book.pk: 4}
+    # A step below one copy removes the line.
+    removed = put(client, book, 1, step=-1, before=4)
+    assert removed["Location"] == f"{HERE}?removed={book.pk}&before=4"
+    page = client.get(removed["Location"]).content.decode()
+    for words in ("Your cart is empty.", "Removed from cart: The Book of Sand", 'name="quantity" value="4"', "Undo"):
+        assert words in page
+    text = put(client, book, 4, restore=1, headers=HTMX).content.decode()
+    assert "autofocus" in text
+    assert read_quantities(read_digest(client)) == {book.pk: 4}
+    assert "Undo" not in client.get(removed["Location"]).content.decode()
+    assert "Undo" in put(client, book, 0, before=4, headers=HTMX).content.decode()
+    for wrong in ("removed=x&before=1", "removed=-1&before=-1", f"removed={'9' * 60}&before=1"):
+        assert client.get(f"{HERE}?{wrong}").status_code == 200
+    # The small cart undoes an addition on the page of the book.
+    added = put(client, book, 2, add=1, headers=HTMX).content.decode()
+    assert 'id="mini-cart" hx-swap-oob="innerHTML"' in added
+    assert '<input type="hidden" name="quantity" value="0"><input type="hidden" name="undo" value="1">' in added
+    undone = put(client, book, 0, undo=1, headers=HTMX).content.decode()
+    assert "Removed from cart: The Book of Sand" in undone
+    assert "mini-undo" not in undone
+    assert read_quantities(read_digest(client)) == {}
+
+
+@pytest.mark.parametrize("free_from", [None, 5000])
+def test_the_cart_says_that_delivery_is_added(
+    free_from: int | None, client: Client, book: Product, settings: Settings
+) -> None:
+    settings.SELLER_COUNTRY = "DE"
+    put(client, book, 3)
+    assert "plus delivery" not in text_of(client)  # a shop without methods delivers for free
+    zone = DeliveryZone.objects.create(name="Germany", countries="DE")
+    method = DeliveryMethod.objects.create(zone=zone, name="Standard", free_from=free_from)
+    DeliveryPrice.objects.create(method=method, max_grams=5000, price=390)
+    forget_methods()
+    if free_from is None:
+        assert ">plus delivery<" in text_of(client)
+        return
+    assert "plus delivery, free within Germany from €50.00: €12.50 to go" in text_of(client)
+    put(client, book, 4)
+    assert "free delivery within Germany" in text_of(client)
 
 
 def test_lines_that_cannot_be_bought_are_marked(client: Client, book: Product) -> None:

@@ -195,3 +195,28 @@ def test_one_cart_becomes_one_order_with_delivery(shop: Shop) -> None:
     found = run_together(6, buy)
     assert {getattr(order, "pk", order) for order in found} == {Order.objects.get().pk}
     assert Order.objects.get().total == 2890
+
+
+def test_staff_learn_why_a_zone_or_a_method_is_refused(client: Client) -> None:
+    client.force_login(User.objects.create_superuser("root"))
+    germany, rest = (
+        DeliveryZone.objects.create(name="Germany", countries="DE"),
+        DeliveryZone.objects.create(name="Rest"),
+    )
+    add, given = "/admin/shop/deliveryzone/add/", {"name": "Europe", "countries": "FR, de"}
+    assert "in the zone “Germany” already: DE" in text_of(client.post(add, given))
+    assert "The zone “Rest” is already for all other countries." in text_of(client.post(add, given | {"countries": ""}))
+    assert client.post(add, given | {"countries": "FR"}).status_code == 302
+    # A zone does not stand in its own way.
+    own = client.post(f"/admin/shop/deliveryzone/{rest.pk}/change/", {"name": "All others", "countries": ""})
+    assert own.status_code == 302
+    add = "/admin/shop/deliverymethod/add/"
+    given = {"zone": str(germany.pk), "name": "Standard", "min_days": "4", "max_days": "2", "is_active": "on"}
+    given |= {"prices-TOTAL_FORMS": "1", "prices-INITIAL_FORMS": "0", "prices-0-max_grams": "", "prices-0-price": ""}
+    page = text_of(client.post(add, given))
+    assert "The last day cannot be before the first." in page
+    assert "shop_delivery_days" not in page
+    assert "Enter at least one price." in text_of(client.post(add, given | {"max_days": "5"}))
+    given |= {"max_days": "5", "prices-0-max_grams": "1000", "prices-0-price": "3.90"}
+    assert client.post(add, given).status_code == 302
+    assert DeliveryPrice.objects.get().price == 390

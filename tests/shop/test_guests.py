@@ -141,7 +141,12 @@ def test_a_reader_claims_the_order_once_and_the_link_ends(guest: Client, book: P
     stranger = Client()
     stranger.force_login(bob)
     for path in links:
-        assert stranger.get(path).status_code == 404
+        assert stranger.get(path, follow=True).status_code == 404
+    # The link in the letter leads to the account.
+    assert Client().get(links.order, follow=True).redirect_chain == [
+        (f"/shop/orders/{order.pk}/", 302),
+        (f"/accounts/login/?next=/shop/orders/{order.pk}/", 302),
+    ]
     assert "Small Gods" in text_of(guest.get(f"/shop/orders/{order.pk}/"))
 
 

@@ -1,6 +1,7 @@
 """Emails to buyers: content, language and links."""
 
 import contextlib
+import re
 from collections.abc import Callable
 
 import pytest
@@ -51,6 +52,20 @@ def test_an_email_lists_the_order_and_links_to_it(order: Order, about: str, subj
     for words in (says, "2 × Emma & <Co>: €25.00", "Total: €27.00", f"https://books.example/shop/orders/{order.pk}/"):
         assert words in letter.body
     assert "&amp;" not in letter.body
+    ((content, kind),) = letter.alternatives
+    assert kind == "text/html"
+    html = str(content)
+    for words in (
+        says,
+        "Emma &amp; &lt;Co&gt;",
+        "€25.00",
+        "€27.00",
+        f'href="https://books.example/shop/orders/{order.pk}/"',
+    ):
+        assert words in html
+    # Each mail program shows its own light or dark colours.
+    assert "color-scheme" in html
+    assert not re.search(r"(?<!-)(background|color):", html)
 
 
 def test_an_email_is_in_the_language_of_the_request_that_ordered(order: Order) -> None:
@@ -94,7 +109,8 @@ def test_without_a_broker_the_process_sends_the_email_itself(
 
 def test_an_email_without_a_site_has_no_link(order: Order) -> None:
     order.site = ""
-    assert "/shop/orders/" not in letters.make_email("sent", order).body
+    letter = letters.make_email("sent", order)
+    assert "/shop/orders/" not in letter.body + str(letter.alternatives[0][0])
 
 
 @pytest.mark.django_db(transaction=True)

@@ -1,7 +1,9 @@
 """The admin's home page: each figure is for staff who may see its rows, and links to the list that it counts."""
 
+import random
 import re
-from datetime import timedelta
+from collections import Counter
+from datetime import date, datetime, time, timedelta
 from html import unescape
 from typing import Final
 
@@ -22,7 +24,8 @@ from mirror.outbox import lag
 from mirror.redis import naming
 from mirror.redis.clients import client as state_client
 from mirror.upkeep import heartbeat
-from shop.models import Order, OrderState, Payment, PaymentState, Product, Refund, RefundState
+from shop.models import Order, OrderLine, OrderState, Payment, PaymentState, Product, Refund, RefundState
+from shop.money import format_money
 from shop.payments import TypedCard, fake
 from shop.services.orders import cancel_order, mark_order_sent
 from shop.services.payments import pay_order
@@ -37,8 +40,13 @@ from tests.support.site.html import find_policy_violations
 
 pytestmark = pytest.mark.django_db
 
+SALES: Final = {"Sales", "Revenue by day, last 30 days", "Paid orders by day, last 30 days"}
 HEADINGS: Final = {
-    "view_order": {"Sales today", "Orders", "Revenue by day, last 30 days", "Paid orders by day, last 30 days"},
+    "view_order": {"Orders", *SALES},
+    "view_figures": SALES,
+    "view_cart": {"Carts"},
+    "view_failedlogins": {"Failed logins"},
+    "view_auditevent": {"Audit log"},
     "view_payment": {"Payment problems"},
     "view_product": {"Low stock"},
     "view_book": {"Catalogue"},
@@ -142,6 +150,60 @@ def test_refunds_reduce_the_revenue_of_their_day(staff: Client, settings: Settin
 
 def check_out_and_pay(user: User, product: Product) -> None:
     pay_order(check_out(user, make_cart("third", product)), TypedCard(fake.GOOD_CARD))
+
+
+def test_figures_of_each_period_equal_those_of_the_rows(staff: Client) -> None:
+    """Computed again from all rows in Python, for the period and the one before it."""
+    rng, today = random.Random(7), timezone.localdate()
+    products = [make_product(f"Book {number}", price=100 * number + 99) for number in range(4)]
+    noon = timezone.make_aware(datetime.combine(today, time(12)))
+    for number in range(120):
+        state = rng.choice([OrderState.PAID, OrderState.SENT, OrderState.CANCELLED])
+        paid_at = noon - timedelta(days=rng.choice((0, 1, 2, rng.randrange(200))))
+        chosen = rng.sample(products, rng.randrange(1, 3))
+        order = make_order(None, *chosen, quantity=rng.randrange(1, 4), key=str(number), state=state, paid_at=paid_at)
+        payment = Payment.objects.create(order=order, key=str(number), amount=order.total, state="succeeded")
+        if state == OrderState.CANCELLED or rng.random() < 0.1:
+            amount = order.total if state == OrderState.CANCELLED else rng.randrange(1, order.total)
+            done_at = min(noon, paid_at + timedelta(days=rng.randrange(9)))
+            Refund.objects.create(payment=payment, key=order.key, amount=amount, state="done", done_at=done_at)
+    for days in (1, 7, 30, 90):
+        html = staff.get("/admin/", {"period": days}).content.decode()
+        shown = dict(re.findall(r"<dt>([^<]*)</dt><dd>(.*?)</dd>", html))
+        for name, value in compute_sales(today, days).items():
+            assert re.sub("<[^>]*>", "", shown[name]).partition("before: ")[0] == value, (days, name)
+        for name, value in compute_sales(today - timedelta(days=days), days).items():
+            assert shown[name].partition("before: ")[2].startswith(f"{value}<"), (days, name)
+        top = re.findall(r'<th scope="row"><a href="[^"]*">(Book \d)</a></th><td class="number">(\d+)</td>', html)
+        assert top == count_copies(today, days)
+    assert staff.get("/admin/", {"period": "8"}).context["period"].days == 30
+
+
+def is_in_period(moment: datetime | None, last: date, days: int) -> bool:
+    assert moment is not None
+    return last - timedelta(days=days) < timezone.localtime(moment).date() <= last
+
+
+def compute_sales(last: date, days: int) -> dict[str, str]:
+    orders = [order for order in Order.objects.all() if is_in_period(order.paid_at, last, days)]
+    kept = [order.total for order in orders if order.state != OrderState.CANCELLED]
+    refunds = [refund.amount for refund in Refund.objects.all() if is_in_period(refund.done_at, last, days)]
+    revenue = sum(order.total for order in orders) - sum(refunds)
+    return {
+        "revenue": format_money(revenue),
+        "paid orders": str(len(kept)),
+        "average order": format_money(round(sum(kept) / len(kept))) if kept else "–",
+        "refunded": format_money(sum(refunds)),
+    }
+
+
+def count_copies(last: date, days: int) -> list[tuple[str, str]]:
+    copies: Counter[tuple[int, str]] = Counter()
+    for line in OrderLine.objects.select_related("order"):
+        if line.order.state != OrderState.CANCELLED and is_in_period(line.order.paid_at, last, days):
+            copies[line.product_id, line.title] += line.quantity
+    ranked = sorted(copies.items(), key=lambda item: (-item[1], item[0]))
+    return [(title, str(count)) for (_, title), count in ranked]
 
 
 @pytest.mark.django_db(transaction=True)

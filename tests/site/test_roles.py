@@ -12,7 +12,7 @@ from django.contrib.auth.models import Group, Permission
 from django.test import Client
 
 from accounts.models import User
-from config.roles import ROLES, make_roles
+from config.roles import ADDED, ROLES, add_permissions, make_roles
 
 pytestmark = pytest.mark.django_db
 
@@ -51,6 +51,8 @@ def test_existing_role_keeps_its_permissions(roles: None) -> None:
     Group.objects.filter(name="shop").delete()
     make_roles(Group, Permission)
     assert support.permissions.count() == 0
+    add_permissions(Group, Permission, ADDED)  # a later migration
+    assert set(support.permissions.values_list("codename", flat=True)) == {"view_auditevent", "view_cart"}
     assert Group.objects.get(name="shop").permissions.filter(codename="change_order").exists()
 
 

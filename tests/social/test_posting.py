@@ -89,7 +89,7 @@ def test_json_is_answered_with_the_record(client: Client, alice: User, as_json: 
         "kind": "post",
         "stars": None,
         "text": "Of #Emma, says @alice",
-        "book": {"id": book.pk, "title": "Emma"},
+        "book": {"id": book.pk, "title": "Emma", "cover": "", "design": ""},
         "mentions": ["alice"],
         "edited": None,
         "note": "",

@@ -15,12 +15,11 @@ from accounts.models import User
 from accounts.personal.registry import all_parts
 from catalog.shelves.models import Privacy, Shelf
 from catalog.shelves.services import put_on_shelf, set_privacy
-from common import clock
+from common import clock, pictures
 from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
 from mirror.relay.sql_only import sql_only
 from mirror.verify.runs import verify
-from social.profiles import pictures
 from social.services import people
 from social.services.posts import create_post
 from tests.support.catalog.make import make_book

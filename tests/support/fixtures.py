@@ -31,6 +31,7 @@ from mirror.relay import hints, send
 from mirror.utils import failure_log
 from mirror.warm import triggers
 from mirror.windows import window
+from shop.delivery.hints import forget_methods
 from shop.pagecache import middleware, readers, store
 from shop.selectors import sales
 from social.timelines import home
@@ -63,6 +64,7 @@ def _forget() -> None:
     store.clear_copies()
     readers.clear_caches()
     ratelimit._local_counters.clear()
+    forget_methods()
     hints._due.__init__()  # type: ignore[misc]  # keys of rolled-back transactions count against the limit of hints
     # Keyed by ids, which SQLite assigns again after a rollback:
     for known in (home._pulled_authors, hooks.recent_marks, numbers.number_cache):

@@ -159,7 +159,7 @@ class MatrixWorld:
         return [
             Secret("xqmail@", "accounts.user"),
             Secret("xqwanted@"),
-            Secret("xqaudit"),
+            Secret("xqaudit", "accounts.auditevent"),
             Secret("xqfailed", "accounts.failedlogins"),
             Secret("xqdevice", "accounts.session"),
             Secret(self.token),
@@ -189,6 +189,9 @@ class MatrixWorld:
         return {
             "catalog pk": (1,),
             "author pk": (author,),
+            "following pk": (author,),
+            "cover_file file": (f"{'0' * 24}-120.webp",),
+            "author_photo file": (f"{'0' * 24}-128.webp",),
             "catalog:series author": (author,),
             "catalog:series name": ("ruby",),
             "shelves shelf": ("read",),

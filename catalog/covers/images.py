@@ -1,23 +1,25 @@
 """Covers as PNG, for link previews: readers of Open Graph show no SVG.
 
-The image has the layout, the colours and the text of the drawn cover (``covers``). The font is Inter, which
+The image has the uploaded cover, or the shapes, the colours and the text of the drawn one. The font is Inter, which
 django-unfold ships; it has no Arabic, Chinese, Japanese or Korean letters. A title or an author with a letter that it
 lacks is left out: 74 of 10,000 real titles. Fonts for every script would take 20 MB, and Pillow's own lacks "é".
 """
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from io import BytesIO
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from xml.etree import ElementTree
 
 import unfold
 from PIL import Image, ImageColor, ImageDraw, ImageFont
 
-from catalog.books.covers import CoverLine, CoverPlan, plan_cover
+from catalog.covers.designs import TEXTURES
+from catalog.covers.plans import CoverFacts, CoverLine, CoverPlan, plan_cover
+from catalog.pictures import COVERS
 
 SIZE: Final = (1200, 630)  # pixels, as the readers of Open Graph recommend
 MARGIN: Final = 30  # pixels above and below the cover
@@ -26,7 +28,7 @@ COVER_SIZE: Final = (120, 180)  # units of the drawn cover
 OVERSAMPLING: Final = 2
 FONT: Final = Path(unfold.__file__).parent / "static/unfold/fonts/inter/Inter-SemiBold.woff2"
 UNASSIGNED: Final = "\ue123"  # a letter that the font lacks
-DRAWING_VERSION: Final = 2  # increase it if covers look different
+DRAWING_VERSION: Final = 3  # increase it if covers look different
 MAX_CACHED_IMAGES: Final = 256  # each takes about 20 kB
 
 # The same colours as in static/css/shelf.css: the cloth and the foil of each number.
@@ -46,39 +48,55 @@ LABEL: Final = "#f8f1e3"
 LABEL_RULE: Final = "#b9a888"
 LABEL_TEXT: Final = "#2a211a"
 RULE_WIDTH: Final = 0.8  # units
+GRAIN: Final = 0.1  # the part of the foil in a texture
 SHADE: Final = 0x2E / 0xFF  # the part of black in a shaded colour
 SURROUNDINGS: Final = 0.45  # the part of black beside the cover
 
-PATH_STEP: Final = re.compile(r"([MhvHVz])((?:[-\d.]+\s?)*)")
+PATH_STEP: Final = re.compile(r"([MLhlvHVz])((?:-?[\d.]+\s?)*)")
+NUMBER: Final = re.compile(r"-?[\d.]+")
 
 Point = tuple[float, float]
 
 
-def make_version(title: str, author: str) -> str:
+def make_version(facts: CoverFacts) -> str:
     """Return a version of a cover's image, which differs if the image differs."""
-    return hashlib.sha256(f"{DRAWING_VERSION}|{title}|{author}".encode()).hexdigest()[:12]
+    return hashlib.sha256(f"{DRAWING_VERSION}|{'|'.join(facts[1:])}".encode()).hexdigest()[:12]
 
 
 @lru_cache(maxsize=MAX_CACHED_IMAGES)
-def render_cover(book_id: int, title: str, author: str) -> bytes:
+def render_cover(facts: CoverFacts) -> bytes:
     """Return the cover of a book as a PNG of SIZE pixels."""
-    plan = plan_cover(book_id, title, author)
-    cloth = CLOTHS[plan.cloth][0]
+    plan = plan_cover(facts)
     scale = (SIZE[1] - 2 * MARGIN) / COVER_SIZE[1]
-    image = Image.new("RGB", SIZE, darken(cloth, SURROUNDINGS))
-    drawn = _draw(plan, scale * OVERSAMPLING).reduce(OVERSAMPLING)
-    image.paste(drawn, ((SIZE[0] - drawn.width) // 2, MARGIN))
+    cover = _load_uploaded(facts.picture, scale) or _draw(plan, scale * OVERSAMPLING).reduce(OVERSAMPLING)
+    image = Image.new("RGB", SIZE, darken(CLOTHS[plan.cloth][0], SURROUNDINGS))
+    image.paste(cover, ((SIZE[0] - cover.width) // 2, MARGIN))
     out = BytesIO()
     image.save(out, "PNG")
     return out.getvalue()
+
+
+def _load_uploaded(name: str, scale: float) -> Image.Image | None:
+    """Return an uploaded cover, or None without one."""
+    if not name:
+        return None
+    try:
+        with Image.open(BytesIO(COVERS.read_largest(name)), formats=["WEBP"]) as opened:
+            return opened.convert("RGB").resize((round(COVER_SIZE[0] * scale), round(COVER_SIZE[1] * scale)))
+    # The storage may lack a file that a backup did not contain.
+    except OSError:
+        return None
 
 
 def _draw(plan: CoverPlan, scale: float) -> Image.Image:
     cloth, _ = CLOTHS[plan.cloth]
     image = Image.new("RGB", (round(COVER_SIZE[0] * scale), round(COVER_SIZE[1] * scale)), cloth)
     pen = ImageDraw.Draw(image)
-    for shape in ElementTree.fromstring(f"<g>{plan.layout.ground}</g>"):
-        _draw_shape(pen, shape, plan, scale)
+    _draw_texture(pen, plan, scale)
+    ground, motif = plan.layout.ground, plan.design.motif
+    _draw_shapes(pen, ground if motif else ground + plan.layout.default, plan, Frame(0, 0, scale))
+    x, y, size = plan.layout.motif
+    _draw_shapes(pen, motif, plan, Frame(x * scale, y * scale, size * scale))
     # A name with gaps would be wrong, so all lines of a kind are left out if one has an unknown letter.
     unwritable = {line.kind for line in plan.lines if not can_write(line.text)}
     for line in plan.lines:
@@ -87,7 +105,31 @@ def _draw(plan: CoverPlan, scale: float) -> Image.Image:
     return image
 
 
-def _draw_shape(pen: ImageDraw.ImageDraw, shape: ElementTree.Element, plan: CoverPlan, scale: float) -> None:
+class Frame(NamedTuple):
+    """Where shapes are drawn. x, y: the pixel of their origin. scale: pixels for each of their units."""
+
+    x: float
+    y: float
+    scale: float
+
+
+def _draw_texture(pen: ImageDraw.ImageDraw, plan: CoverPlan, scale: float) -> None:
+    width, distance = TEXTURES.get(plan.design.texture, (0, 0))
+    if not width:
+        return
+    cloth, foil = map(ImageColor.getrgb, CLOTHS[plan.cloth])
+    fill = tuple(round(a + (b - a) * GRAIN) for a, b in zip(cloth, foil, strict=True))
+    for left in range(0, COVER_SIZE[0], width + distance):
+        # Pillow draws the last pixel of a rectangle as well.
+        pen.rectangle((left * scale, 0, (left + width) * scale - 1, COVER_SIZE[1] * scale), fill=fill)
+
+
+def _draw_shapes(pen: ImageDraw.ImageDraw, shapes: str, plan: CoverPlan, frame: Frame) -> None:
+    for shape in ElementTree.fromstring(f"<g>{shapes}</g>"):
+        _draw_shape(pen, shape, plan, frame)
+
+
+def _draw_shape(pen: ImageDraw.ImageDraw, shape: ElementTree.Element, plan: CoverPlan, frame: Frame) -> None:
     cloth, foil = CLOTHS[plan.cloth]
     fills: dict[str, str | tuple[int, ...]] = {
         "cloth": cloth,
@@ -97,38 +139,49 @@ def _draw_shape(pen: ImageDraw.ImageDraw, shape: ElementTree.Element, plan: Cove
     }
     kind = shape.attrib["class"]
     if shape.tag == "circle":
-        x, y, radius = (float(shape.attrib[name]) * scale for name in ("cx", "cy", "r"))
+        x, y, radius = (float(shape.attrib[name]) * frame.scale for name in ("cx", "cy", "r"))
+        x, y = x + frame.x, y + frame.y
         pen.ellipse((x - radius, y - radius, x + radius, y + radius), fill=fills[kind])
         return
-    rule = LABEL_RULE if plan.layout.on_label else foil
+    is_on_label = plan.layout.on_label and shape.attrib["d"] in plan.layout.ground
     for points in _trace_path(shape.attrib["d"]):
-        scaled = [(x * scale, y * scale) for x, y in points]
+        scaled = [(frame.x + x * frame.scale, frame.y + y * frame.scale) for x, y in points]
         if kind == "rule":
-            pen.line(scaled, fill=rule, width=round(RULE_WIDTH * scale))
+            pen.line(scaled, fill=LABEL_RULE if is_on_label else foil, width=round(RULE_WIDTH * frame.scale))
         else:
             pen.polygon(scaled, fill=fills[kind])
 
 
 def _trace_path(path: str) -> Iterator[list[Point]]:
-    """Yield the corners of each part of an SVG path that consists of straight lines along the axes."""
+    """Yield the corners of each part of an SVG path that consists of straight lines."""
     points: list[Point] = []
+    start: Point = (0, 0)
     for step, numbers in PATH_STEP.findall(path):
-        values = [float(number) for number in numbers.split()]
+        values = [float(number) for number in NUMBER.findall(numbers)]
         if step == "M":
             if points:
                 yield points
-            points = [(values[0], values[1])]
-            continue
-        x, y = points[-1]
-        match step:
-            case "z":
-                x, y = points[0]
-            case "h" | "H":
-                x = values[0] + (x if step == "h" else 0)
-            case _:
-                y = values[0] + (y if step == "v" else 0)
-        points.append((x, y))
+            points, start = [], (values[0], values[1])
+        for point in _list_corners(step, values, points[-1] if points else start, start):
+            points.append(point)
     yield points
+
+
+def _list_corners(step: str, values: Sequence[float], last: Point, start: Point) -> list[Point]:
+    """Return the corners that a command adds. SVG allows several pairs of numbers after M, L and l."""
+    x, y = last
+    match step:
+        case "z":
+            return [start]
+        case "h" | "H":
+            return [(values[0] + (x if step == "h" else 0), y)]
+        case "v" | "V":
+            return [(x, values[0] + (y if step == "v" else 0))]
+    corners = []
+    for across, down in zip(values[::2], values[1::2], strict=True):
+        x, y = (x + across, y + down) if step == "l" else (across, down)
+        corners.append((x, y))
+    return corners
 
 
 def _write(pen: ImageDraw.ImageDraw, line: CoverLine, plan: CoverPlan, scale: float) -> None:

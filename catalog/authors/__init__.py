@@ -1,0 +1,1 @@
+"""Authors: merging duplicates, and the names and addresses of merged ones."""

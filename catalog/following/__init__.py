@@ -1,0 +1,1 @@
+"""Readers follow authors, and are notified of new books."""
