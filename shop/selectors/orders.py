@@ -18,6 +18,7 @@ from shop.delivery.tracking import Tracking
 from shop.delivery.vat import sum_by_rate
 from shop.models import EventKind, Order, OrderLine, OrderState, Payment, Return, ReturnState
 from shop.models.payment import PaymentState
+from shop.payments import get_provider
 from shop.returns.rules import is_returnable
 from shop.selectors.links import OrderLinks, is_token, make_links, make_slip_path
 from shop.selectors.order_states import PAYMENT_STATES, UNPAID, annotate_states
@@ -94,8 +95,9 @@ class OrderView:
 
     @property
     def is_asking(self) -> bool:
-        """Whether the provider has not answered a payment request yet."""
-        return any(payment.state == PaymentState.STARTED for payment in self.payments)
+        """Whether the provider has not answered a payment request yet. On its own page, the buyer can go on to pay."""
+        has_page = get_provider().page is not None and self.seconds_left > 0
+        return not has_page and any(payment.state == PaymentState.STARTED for payment in self.payments)
 
     @cached_property
     def seconds_left(self) -> int:

@@ -18,7 +18,7 @@ from shop.money import format_money
 from shop.services import refunds, stock
 from shop.services.errors import OrderNotFound, OrderStateRefused
 from shop.services.order_steps import lock_order, record_step
-from shop.services.payments import REFUND_REASONS
+from shop.services.payments import REFUND_REASONS, ask_soon
 
 NO_TRACKING: Final = Tracking()
 # Why an order in a state is not sent, or not cancelled.
@@ -43,6 +43,7 @@ def expire_order(order_id: int) -> bool:
             return False
         Order.objects.filter(pk=order_id).update(state=OrderState.EXPIRED)
         _release_copies(stock.release_copies, order)
+        ask_soon(order)
         record_step(order_id, EventKind.EXPIRED)
     return True
 
@@ -83,6 +84,7 @@ def _cancel_order(order_id: int, by: User | None) -> Order:
         now = clock.now()
         Order.objects.filter(pk=order_id).update(state=OrderState.CANCELLED, cancelled_at=now)
         _release_copies(stock.release_copies if order.state == OrderState.RESERVED else stock.return_sold_copies, order)
+        ask_soon(order)
         record_step(order_id, EventKind.CANCELLED, by=by)
         if by is not None and order.user_id != by.pk:
             audit.record_event(audit.Kind.CANCELLED, order, format_money(order.total), actor=by)

@@ -22,7 +22,7 @@ def test_a_provider_with_missing_methods_is_an_error(settings: Settings) -> None
     message = check_provider(None)[0]
     assert (message.id, message.msg) == (
         "shop.E002",
-        "PAYMENT_PROVIDER lacks decode_callback, find, give_up, test_cards.",
+        "PAYMENT_PROVIDER lacks decode_callback, find, give_up, page, test_cards.",
     )
 
 
