@@ -158,7 +158,7 @@ def test_only_paid_orders_are_sent(staff: Client) -> None:
     assert not Order.objects.filter(state=OrderState.SENT).exists()
     page = act(staff, ORDERS, "mark_sent", paid, waiting, confirmed="yes")
     assert "1 order was marked as sent." in page
-    assert f"Not changed: #{waiting.pk}" in page
+    assert f"Not changed: #{waiting.pk} (it is not paid yet)" in page
     assert set(Order.objects.values_list("key", "state")) == {("1", OrderState.SENT), ("2", OrderState.RESERVED)}
     assert LogEntry.objects.get().object_id == str(paid.pk)
     assert paid.events.get().kind == EventKind.SENT
@@ -191,8 +191,8 @@ def test_sent_orders_are_refunded_once_with_an_email(staff: Client, monkeypatch:
         for order in (sent, paid)
     )
     refused = (
-        f"Not changed: #{sent.pk}, #{gone.pk} (there is no payment to refund);"
-        f" #{paid.pk} (it was not sent: cancel it instead)"
+        f"Not changed: #{sent.pk} (its payment is refunded already); #{paid.pk} (it was not sent: cancel it instead);"
+        f" #{gone.pk} (it was cancelled, which refunds what was paid)"
     )
     for text in ("1 order will be refunded.", refused):
         page = act(staff, ORDERS, "refund_orders", sent, paid, gone, confirmed="yes")
@@ -204,29 +204,49 @@ def test_sent_orders_are_refunded_once_with_an_email(staff: Client, monkeypatch:
     assert [event.why for event in sent.events.all()] == ["the shop refunded the order"]
 
 
-def test_orders_tell_the_state_of_their_payment(staff: Client) -> None:
-    product = make_product()
-    refunded = [1250, 250, 0, None]
-    orders = [make_order(None, product, key=str(n), state=OrderState.SENT) for n in range(len(refunded))]
-    for order, cents in zip(orders, refunded, strict=True):
-        if cents is not None:
-            key = f"{order.key} 1"
-            Payment.objects.create(order=order, key=key, amount=1250, refunded=cents, state=PaymentState.SUCCEEDED)
-            Payment.objects.create(order=order, key=f"{order.key} 2", amount=1250, state=PaymentState.FAILED)
-    found = staff.get(f"{ORDERS}?payment=refunded").context["cl"].result_list
-    assert [order.pk for order in found] == [orders[0].pk]
-    words = re.findall(r"field-payment[^>]*>(.*?)</td>", staff.get(ORDERS).content.decode(), re.S)
-    assert [re.sub("<[^>]*>", "", text).strip() for text in words[::-1]] == [
-        "refunded",
-        "refunded in part",
-        "paid",
-        "–",
+def test_orders_tell_fulfilment_and_payment(staff: Client, carol: User) -> None:
+    """The list, its filters, the file, the page and the buyer's JSON say the same of both states."""
+    product, free = make_product(), make_product(price=0)
+    paid, failed, surplus = PaymentState.SUCCEEDED, PaymentState.FAILED, PaymentState.SURPLUS
+    # The payments by state, with the cents that are refunded and to be refunded.
+    cases: list[tuple[OrderState, str, str, list[tuple[PaymentState, int, int]]]] = [
+        (OrderState.RESERVED, "reserved", "unpaid", []),
+        (OrderState.RESERVED, "reserved", "failed", [(failed, 0, 0)]),
+        (OrderState.RESERVED, "reserved", "started", [(failed, 0, 0), (PaymentState.STARTED, 0, 0)]),
+        (OrderState.PAID, "to send", "succeeded", [(paid, 0, 0), (failed, 0, 0)]),
+        # The money of a second payment goes back, and the order stays paid.
+        (OrderState.SENT, "sent", "succeeded", [(paid, 0, 0), (surplus, 1250, 0)]),
+        (OrderState.SENT, "sent", "refunded", [(paid, 1250, 0), (failed, 0, 0)]),
+        (OrderState.SENT, "sent", "partly refunded", [(paid, 250, 0)]),
+        (OrderState.CANCELLED, "cancelled", "refund due", [(paid, 250, 1000)]),
+        (OrderState.EXPIRED, "expired", "refunded", [(surplus, 1250, 0)]),
+        (OrderState.SENT, "sent", "free", []),
     ]
-    page = staff.get(f"{ORDERS}{orders[0].pk}/change/").content.decode()
-    assert "refunded" in page
+    orders = []
+    for number, (state, _, payment, payments) in enumerate(cases):
+        book = free if payment == "free" else product
+        order = make_order(carol, book, key=str(number), state=state, paid_at=timezone.now())
+        for count, (each, refunded, due) in enumerate(payments):
+            sums = {"amount": 1250, "refunded": refunded, "refund_due": due}
+            Payment.objects.create(order=order, key=f"{number} {count}", state=each, **sums)
+        orders.append(order)
+    Order.objects.filter(state=OrderState.RESERVED).update(paid_at=None)
     lines = read_csv(staff, ORDERS, *orders)
-    column = lines[0].index("payment")
-    assert [line[column] for line in lines[1:]] == ["refunded", "partly refunded", "succeeded", ""]
+    columns = [lines[0].index(name) for name in ("state", "fulfilment", "payment")]
+    assert [tuple(line[column] for column in columns) for line in lines[1:]] == [case[:3] for case in cases]
+    for payment in {case[2] for case in cases}:
+        expected = [str(order.pk) for order, case in zip(orders, cases, strict=True) if case[2] == payment]
+        assert found(staff, ORDERS, payment=payment) == expected[::-1], payment
+    assert found(staff, ORDERS, payment="refunded", state__exact="sent") == [str(orders[5].pk)]
+    page = staff.get(f"{ORDERS}{orders[5].pk}/change/").content.decode()
+    shown = re.findall(r'class="readonly[^>]*>(.*?)</div>', page, re.S)
+    assert [re.sub("<[^>]*>", "", text).strip() for text in shown[:2]] == ["sent", "refunded"]
+    buyer = Client()
+    buyer.force_login(carol)
+    listed = buyer.get("/shop/orders/", headers={"Accept": "application/json"}).json()["results"]
+    assert [(each["state"], each["fulfilment"], each["payment"]) for each in listed[::-1]] == [c[:3] for c in cases]
+    html = buyer.get(f"/shop/orders/{orders[5].pk}/").content.decode()
+    assert '<span class="state sent">sent</span> <span class="state payment-refunded">refunded</span>' in html
 
 
 def read_csv(client: Client, path: str, *rows: Any) -> list[list[str]]:
@@ -306,7 +326,7 @@ def test_orders_are_found_by_number_customer_address_and_state(staff: Client, mo
     }.items():
         assert found(staff, ORDERS, q=q) == [str(order.pk) for order in wanted], q
     assert found(staff, ORDERS, state__exact="sent") == [str(first.pk)]
-    monkeypatch.setattr("shop.admin.orders.MAX_SEARCHED_ORDERS", 1)
+    monkeypatch.setattr("shop.admin.orders.page.MAX_SEARCHED_ORDERS", 1)
     assert found(staff, ORDERS, q="example.org") == [str(second.pk)]  # searched among the newest orders
 
 
