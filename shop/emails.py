@@ -23,7 +23,7 @@ from accounts.words import break_links
 from common import clock
 from common.text import fold_address
 from mirror.utils import after_commit
-from shop.models import Order, Refund, Return, ReturnState
+from shop.models import Order, OrderState, Refund, Return, ReturnState
 from shop.selectors.links import make_slip_path
 from shop.selectors.orders import OrderView
 from shop.seller import get_seller
@@ -41,7 +41,7 @@ def make_email(about: str, order: Order) -> EmailMultiAlternatives:
     view = OrderView(order, lines, (), clock.now())
     with override(order.language or settings.LANGUAGE_CODE):
         context: dict[str, Any] = {"order": order, "lines": lines, "links": view.links}
-        context |= {"vat": view.vat, "arrival": view.arrival}
+        context |= {"vat": view.vat, "arrival": view.arrival, "tracking": view.tracking}
         if about in RETURN_STATES and (found := _find_return(about, order)):
             context |= {"found": found, "slip": make_slip_path(order, found.pk)}
         if about == "refunded":
@@ -69,13 +69,17 @@ def send_email(about: str, order_id: int) -> int:
     smtplib's errors, if the mail server refuses it.
     """
     order = Order.objects.filter(pk=order_id).select_related("user").first()
-    if order is None or not _has_happened(about, order) or not _is_buyers_address(order):
+    if order is None or not _has_happened(about, order):
+        return 0
+    if about != "confirmed" and not _is_buyers_address(order):
         return 0
     return _send_within_limit(about, order)
 
 
 def _has_happened(about: str, order: Order) -> bool:
     match about:
+        case "confirmed":
+            return order.state in (OrderState.PAID, OrderState.SENT) and order.email != ""
         case "cancelled":
             return order.cancelled_at is not None
         case "sent":
@@ -102,7 +106,7 @@ def _is_buyers_address(order: Order) -> bool:
 def _send_within_limit(about: str, order: Order) -> int:
     if order.paid_at is None:
         return 0
-    limit = ("order-letters", fold_address(order.email))
+    limit = _get_limit(order)
     if count_event(*limit, settings.SHOP_ADDRESS_LETTERS, DAY_SECONDS):
         logger.warning("Order %s: its address has had too many letters today", order.pk)
         return 0
@@ -111,6 +115,18 @@ def _send_within_limit(about: str, order: Order) -> int:
     except OSError:
         give_back(*limit)
         raise
+
+
+def is_over_limit(order: Order) -> bool:
+    """Return whether the address of an order has had all emails of this day."""
+    limit = _get_limit(order)
+    wait = count_event(*limit, settings.SHOP_ADDRESS_LETTERS, DAY_SECONDS)
+    give_back(*limit)
+    return wait > 0
+
+
+def _get_limit(order: Order) -> tuple[str, str]:
+    return "order-letters", fold_address(order.email)
 
 
 def send_email_soon(about: str, order_id: int) -> None:

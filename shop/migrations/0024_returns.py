@@ -8,14 +8,14 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('shop', '0022_price_alerts'),
+        ('shop', '0023_tracking'),
     ]
 
     operations = [
         migrations.AlterField(
             model_name='orderevent',
             name='kind',
-            field=models.CharField(choices=[('ordered', 'ordered, copies reserved'), ('asked', 'payment requested from the provider'), ('refused', 'payment failed'), ('paid', 'paid'), ('free', 'confirmed, nothing to pay'), ('paid late', 'paid too late, but copies were available'), ('expired', 'not paid in time, copies released'), ('cancelled', 'cancelled, copies released'), ('sent', 'sent'), ('refund due', 'refund due'), ('refunded', 'refund made'), ('return asked', 'return asked'), ('return accepted', 'return accepted'), ('return refused', 'return refused'), ('return received', 'returned books received'), ('confirmed', 'confirmation sent')], max_length=20, verbose_name='event'),
+            field=models.CharField(choices=[('ordered', 'ordered, copies reserved'), ('asked', 'payment requested from the provider'), ('refused', 'payment failed'), ('paid', 'paid'), ('free', 'confirmed, nothing to pay'), ('paid late', 'paid too late, but copies were available'), ('expired', 'not paid in time, copies released'), ('cancelled', 'cancelled, copies released'), ('sent', 'sent'), ('refund due', 'refund due'), ('refunded', 'refund made'), ('return asked', 'return asked'), ('return accepted', 'return accepted'), ('return refused', 'return refused'), ('return received', 'returned books received'), ('confirmed', 'confirmation sent'), ('resent', 'confirmation sent again'), ('tracked', 'tracking changed'), ('note', 'note')], max_length=20, verbose_name='event'),
         ),
         migrations.CreateModel(
             name='Return',
