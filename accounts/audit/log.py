@@ -21,6 +21,7 @@ from accounts.ratelimit import get_client_address
 from accounts.sessions.engine import current_request
 from common.database import SLICE_SIZE, repeat_after_conflict
 from common.logs import escape_controls
+from common.web import get_user_id
 
 Kind = AuditEvent.Kind
 RETENTION: Final = timedelta(days=365)
@@ -66,7 +67,7 @@ def log_each_change(request: HttpRequest, messages: Sequence[tuple[Model, str]])
     with transaction.atomic():
         entries = LogEntry.objects.bulk_create(
             LogEntry(
-                user_id=request.user.pk,
+                user_id=get_user_id(request),
                 content_type_id=types.get_for_model(row).pk,
                 object_id=str(row.pk),
                 object_repr=str(row)[:MAX_OBJECT],

@@ -92,5 +92,6 @@ def _describe(edit: ProductEdit) -> list[str]:
     lines = []
     for field, pair in edit.changes.items():
         old, new = map(format_money, pair) if field == "price" else map(str, pair)
-        lines.append(f"{Product._meta.get_field(field).verbose_name}: {old} → {new}")
+        column: Any = Product._meta.get_field(field)
+        lines.append(f"{column.verbose_name}: {old} → {new}")
     return lines

@@ -95,9 +95,9 @@ def test_a_buyer_returns_books_and_staff_receive_them(
     assert "1 return was changed." in act("accept")
     assert tell("return_accepted", order.pk) == 1
     assert found.number in mail.outbox[-1].subject
-    page = client.get(slip).content.decode()
-    assert f"Return {found.number}" in page
-    assert "2 × <bdi>Emma</bdi> (it is damaged)" in page
+    slip_text = client.get(slip).content.decode()
+    assert f"Return {found.number}" in slip_text
+    assert "2 × <bdi>Emma</bdi> (it is damaged)" in slip_text
     for path in (links.order, links.give_back, slip):
         wrong = path.replace("/guest/", "/orders/") if not is_guest else re.sub(r"(guest/\d+/)[^/]*", r"\1x", path)
         assert stranger.get(wrong).status_code == 404, path

@@ -89,8 +89,9 @@ def assert_money_is_right() -> None:
             assert payment.left == 0 or payment.state in (PaymentState.STARTED, PaymentState.FAILED)
     for refund in Refund.objects.filter(payment__state=PaymentState.SUCCEEDED).prefetch_related("lines"):
         assert sum(part.amount for part in refund.lines.all()) == refund.amount
-    back: defaultdict[int | None, Counter[str]] = defaultdict(Counter)
+    back: defaultdict[int, Counter[str]] = defaultdict(Counter)
     for part in RefundLine.objects.exclude(line=None):
+        assert part.line_id is not None
         back[part.line_id].update(quantity=part.quantity, amount=part.amount, vat=part.vat or 0)
     for line in OrderLine.objects.filter(pk__in=back):
         assert back[line.pk]["quantity"] <= line.quantity
