@@ -21,7 +21,7 @@ from catalog.models import Tag
 from shop.admin.concurrent_edits import ConcurrentEditForm
 from shop.models import Product, Sale, SaleItem
 from shop.money import get_decimals, to_cents, to_units
-from shop.services.prices import MAX_TAGGED_PRODUCTS, find_products_to_add
+from shop.products.price_changes import MAX_TAGGED_PRODUCTS, find_products_to_add
 from shop.services.products import MAX_STOCK
 
 FIELD_CLASSES = "bg-white/20 font-medium px-2 py-1 rounded-default text-sm placeholder:text-current"

@@ -14,7 +14,7 @@ from accounts.audit.log import log_each_change
 from shop.admin.row_actions import UnchangedRow, warn_of_unchanged
 from shop.models import Product
 from shop.money import format_money
-from shop.services.prices import PriceChange, parse_price_change, set_prices
+from shop.products.price_changes import PriceChange, parse_price_change, set_prices
 
 MAX_PRICE: Final = 2**31 - 1  # of the column
 

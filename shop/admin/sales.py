@@ -18,7 +18,7 @@ from common import clock
 from shop.admin.concurrent_edits import SerialisedEdits
 from shop.admin.forms import SaleForm, SaleItemForm
 from shop.models import Sale, SaleItem
-from shop.services.prices import add_tagged_products
+from shop.products.price_changes import add_tagged_products
 
 MAX_NAMED_PRODUCTS: Final = 5  # largest number of products that a warning names
 
