@@ -9,10 +9,13 @@ from django.core.checks import CheckMessage, Error, Warning, register
 from django.utils.module_loading import import_string
 
 from shop.addresses.countries import list_codes
+from shop.delivery.tracking import is_safe_link
 from shop.payments import Provider
 
 SELLER_SETTINGS = ("SELLER_NAME", "SELLER_ADDRESS", "SELLER_EMAIL", "SELLER_COUNTRY")
+MAX_CARRIER = 40  # characters of a name
 FAKE_PROVIDER = "shop.payments.fake.FakeProvider"
+STRIPE_PROVIDER = "shop.payments.stripe_checkout.StripeCheckout"
 
 
 @register("shop")
@@ -37,6 +40,16 @@ def check_seller_country(app_configs: Sequence[AppConfig] | None, **kwargs: Any)
     return []
 
 
+@register("shop")
+def check_carriers(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
+    """Check that the links of carriers are encrypted and have a place for the number."""
+    wrong = [name for name, link in settings.SHOP_CARRIERS.items() if not is_safe_link(link) or len(name) > MAX_CARRIER]
+    if wrong:
+        hint = 'An example is {"DHL": "https://dhl.example/track?id={number}"}.'
+        return [Error(f"SHOP_CARRIERS is wrong for {', '.join(wrong)}.", hint, id="shop.E004")]
+    return []
+
+
 @register("shop", deploy=True)
 def check_seller(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
     """Check that production names its seller, as the law requires on pages and in emails."""
@@ -45,6 +58,24 @@ def check_seller(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list
         hint = "The imprint, the checkout and emails show them."
         return [Warning(f"The seller's details are incomplete: {', '.join(missing)}.", hint, id="shop.W003")]
     return []
+
+
+@register("shop", deploy=True)
+def check_stripe(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
+    """Check that Stripe's secrets are set, and are those of the real system."""
+    if settings.PAYMENT_PROVIDER != STRIPE_PROVIDER:
+        return []
+    found: list[CheckMessage] = []
+    key = settings.STRIPE_API_KEY
+    if not key.startswith(("sk_", "rk_")):
+        found.append(Error("STRIPE_API_KEY is not a secret key of Stripe.", 'It begins with "sk_".', id="shop.E004"))
+    if not settings.PAYMENT_CALLBACK_SECRET.startswith("whsec_"):
+        hint = 'Stripe shows it with the address of its callbacks. It begins with "whsec_".'
+        found.append(Error("PAYMENT_CALLBACK_SECRET is not a signing secret of Stripe.", hint, id="shop.E005"))
+    if "_test_" in key:
+        hint = "Orders are paid with test cards."
+        found.append(Warning("STRIPE_API_KEY belongs to Stripe's test system.", hint, id="shop.W004"))
+    return found
 
 
 @register("shop", deploy=True)

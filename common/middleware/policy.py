@@ -37,6 +37,17 @@ def build_admin_policy() -> str:
     return build_policy(replace=ADMIN_DIRECTIVES)
 
 
+@cache
+def build_policy_with_target(origin: str) -> str:
+    """Return the header value of the strict policy on a page whose forms may lead to another origin."""
+    return build_policy(update={"form-action": [origin]})
+
+
+def allow_form_target(response: HttpResponse, origin: str) -> None:
+    """Let the forms of this page, and redirects of their answers, lead to an origin ("https://host")."""
+    response[HEADER] = build_policy_with_target(origin)
+
+
 PERSONAL_CACHE_CONTROL: Final = "private, no-cache"  # "no-store" would disable the browser's back cache
 
 

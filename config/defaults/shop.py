@@ -36,5 +36,20 @@ PAYMENT_CALLBACK_SECRET = read_required("PAYMENT_CALLBACK_SECRET", "for develope
 PAYMENT_CALLBACK_URL = env.str(
     "PAYMENT_CALLBACK_URL", default=f"http://127.0.0.1:{os.environ.get('PORT') or 8000}/shop/payments/callback/"
 )
+# Of shop.payments.stripe_checkout. The last two: for a double in tests, and for a domain of the shop's own at Stripe.
+STRIPE_API_KEY = env.str("STRIPE_API_KEY", default="")
+STRIPE_API_URL = env.str("STRIPE_API_URL", default="https://api.stripe.com")
+STRIPE_PAGE_ORIGIN = env.str("STRIPE_PAGE_ORIGIN", default="https://checkout.stripe.com")
 STOCK_ALERT_LIMIT = 200  # stock alerts of one reader
 SHOP_SAVED_ADDRESSES = 20  # addresses that one reader can save
+# The carriers of parcels: names, and links to their pages with "{number}" for the number of the parcel.
+SHOP_CARRIERS: dict[str, str] = env.json(
+    "SHOP_CARRIERS",
+    default={
+        "DHL": "https://www.dhl.com/global-en/home/tracking.html?tracking-id={number}",
+        "DPD": "https://tracking.dpd.de/status/en_US/parcel/{number}",
+        "FedEx": "https://www.fedex.com/fedextrack/?trknbr={number}",
+        "Royal Mail": "https://www.royalmail.com/track-your-item#/tracking-results/{number}",
+        "UPS": "https://www.ups.com/track?tracknum={number}",
+    },
+)

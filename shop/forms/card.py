@@ -100,7 +100,10 @@ def read_expiry(text: str) -> Expiry | None:
 
 
 class PayForm(forms.Form):
-    """The card for an attempt to pay. ``cleaned_data`` has it as ``card``: None for an order that costs nothing."""
+    """The card for an attempt to pay. ``cleaned_data`` has it as ``card``: None for an order that costs nothing.
+
+    page: of the provider that takes the card itself; the form has no fields then.
+    """
 
     card = NumberField(
         label=_("Card number"),
@@ -109,18 +112,22 @@ class PayForm(forms.Form):
         list="test-cards",
     )
     expiry = ExpiryField(
-        label=_("Expiry date (MM/YY)"), required_message=_("Enter the expiry date."), autocomplete="cc-exp"
+        label=_("Expires (MM/YY)"), required_message=_("Enter the expiry date."), autocomplete="cc-exp"
     )
     code = CodeField(
         label=_("Security code"),
         required_message=_("Enter the security code."),
-        help_text=_("3 digits on the back, or 4 on the front of American Express cards."),
+        help_text=_("3 or 4 digits on the card."),
         autocomplete="cc-csc",
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.test_cards = get_provider().test_cards
+        provider = get_provider()
+        self.test_cards, self.page = provider.test_cards, provider.page
+        if self.page:
+            for name in CARD_FIELDS:
+                del self.fields[name]
         if self.test_cards and not self.is_bound:
             next_year = timezone.localdate(clock.now()).year + 1
             for name, text in zip(
@@ -131,7 +138,7 @@ class PayForm(forms.Form):
     @property
     def card_fields(self) -> list[forms.BoundField]:
         """The fields of the card, for the template."""
-        return [self[name] for name in CARD_FIELDS]
+        return [self[name] for name in CARD_FIELDS if name in self.fields]
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data

@@ -31,8 +31,8 @@ class CheckoutForm(AddressForm, PayForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        for name in CARD_FIELDS:
-            self.fields[name].required = self.data.get("total") != "0"
+        for field in self.card_fields:
+            field.field.required = self.data.get("total") != "0"
         method_id = parse_id(self._get_value("delivery"))
         self.target = Target(self._get_value("country"), method_id)
         self.order_fields(["name", "company", "email", "country", *self.format.fields, "phone", *CARD_FIELDS])

@@ -5,7 +5,10 @@ Call the provider only through ``shop.payments.calls``, which bounds the time of
 shop depends on the provider; ``fake_callbacks.py`` belongs to the fake one.
 """
 
+import re
+import secrets
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from enum import Enum
 from functools import lru_cache
 from typing import NamedTuple, NoReturn, Protocol
@@ -24,11 +27,15 @@ class Outcome(Enum):
 
 
 class Answer(NamedTuple):
-    """The provider's report on a charge. reference: the provider's own number. reason: why the charge was refused."""
+    """The provider's report on a charge. reference: the provider's own number. reason: why the charge was refused.
+
+    page: the address at which the buyer pays, while that is PENDING on the provider's own page.
+    """
 
     outcome: Outcome
     reference: str = ""
     reason: str = ""
+    page: str = ""
 
 
 class Expiry(NamedTuple):
@@ -52,6 +59,24 @@ class TypedCard:
     def __reduce__(self) -> NoReturn:
         # No session, cache or queue can store it by mistake.
         raise TypeError("A card is never stored.")
+
+
+class PageRequest(NamedTuple):
+    """What the provider's own page needs for an order. return_address: where it sends the buyer, paid or not."""
+
+    order_id: int
+    email: str
+    return_address: str
+
+
+Means = TypedCard | PageRequest
+
+
+class ProviderPage(NamedTuple):
+    """The page of a provider that takes cards itself. origin: the buyer's browser is sent there ("https://host")."""
+
+    name: str
+    origin: str
 
 
 class TestCard(NamedTuple):
@@ -79,20 +104,41 @@ class Provider(Protocol):
 
     test_cards: tuple[TestCard, ...]  # shown beside the form; empty in production
 
-    def charge(self, key: str, amount: int, card: TypedCard) -> Answer:
-        """Take ``amount`` cents from the card, once per key."""
+    @property
+    def page(self) -> ProviderPage | None:
+        """The provider's own page, where the buyer pays; None if the shop's form takes the card."""
+
+    def charge(self, key: str, amount: int, means: Means) -> Answer:
+        """Take ``amount`` cents from the card, once per key. With an own page: open it, and return its address."""
 
     def find(self, key: str) -> Answer | None:
         """Return the outcome of a charge, or None if the provider does not know the key."""
 
     def give_up(self, key: str) -> Answer:
-        """Forbid any later charge under this key. Return FAILED, or the outcome if the charge was made before."""
+        """Forbid any later charge under this key, and close its page. Return FAILED, or the outcome if the charge was
+        made before.
+        """
 
     def refund(self, key: str, refund: str, amount: int) -> None:
         """Refund part of a charge, once per ``refund`` key."""
 
-    def decode_callback(self, body: bytes, headers: Mapping[str, str]) -> tuple[str, Answer]:
-        """Decode a callback into the key and the answer. Raises BadSignature."""
+    def decode_callback(self, body: bytes, headers: Mapping[str, str]) -> tuple[str, Answer] | None:
+        """Decode a callback into the key and the answer, or None if it concerns no charge. Raises BadSignature."""
+
+
+def make_key(now: datetime) -> str:
+    """Return the key of an attempt at this time: a provider may list its charges by time alone."""
+    return f"{int(now.timestamp()):08x}{secrets.token_hex(28)}"
+
+
+def is_key(text: str) -> bool:
+    """Return whether a text has the form of a key."""
+    return re.fullmatch("[0-9a-f]{64}", text) is not None
+
+
+def read_key_time(key: str) -> datetime:
+    """Return the time of an attempt, in whole seconds."""
+    return datetime.fromtimestamp(int(key[:8], 16), UTC)
 
 
 @lru_cache(maxsize=8)

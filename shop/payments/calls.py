@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db import connection, connections
 
 from mirror.utils import FailureLog
-from shop.payments import Answer, NoAnswer, TypedCard, get_provider
+from shop.payments import Answer, Means, NoAnswer, get_provider
 
 failures: Final = FailureLog(logging.getLogger("shop"))
 T = TypeVar("T")
@@ -23,9 +23,9 @@ MAX_RUNNING_CALLS: Final = 64  # running calls of one process, including abandon
 _free_calls: Final = threading.BoundedSemaphore(MAX_RUNNING_CALLS)
 
 
-def charge(key: str, amount: int, card: TypedCard) -> Answer:
-    """Charge a card. Raises NoAnswer if the outcome is unknown."""
-    return _call_provider(lambda: get_provider().charge(key, amount, card))
+def charge(key: str, amount: int, means: Means) -> Answer:
+    """Charge a card, or open the provider's page. Raises NoAnswer if the outcome is unknown."""
+    return _call_provider(lambda: get_provider().charge(key, amount, means))
 
 
 def find_charge(key: str) -> Answer | None:

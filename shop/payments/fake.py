@@ -21,7 +21,7 @@ from django.utils.translation import gettext_noop
 from common import clock
 from common.database import repeat_after_conflict
 from shop.models import FakeCharge, FakeRefund
-from shop.payments import Answer, Outcome, TestCard, TypedCard, fake_callbacks
+from shop.payments import Answer, Means, Outcome, TestCard, TypedCard, fake_callbacks
 
 HANG_SECONDS: Final = 60
 CALLBACK_SECONDS: Final = 5
@@ -61,10 +61,12 @@ class FakeProvider:
     """The fake payment provider; see the module."""
 
     test_cards = tuple(TestCard(number, card.effect) for number, card in CARDS.items())
+    page = None
 
-    def charge(self, key: str, amount: int, card: TypedCard) -> Answer:
+    def charge(self, key: str, amount: int, means: Means) -> Answer:
         """Record the charge or refuse it. Some cards make the call hang afterwards."""
-        does = CARDS.get(card.number, UNKNOWN_CARD)
+        number = means.number if isinstance(means, TypedCard) else ""
+        does = CARDS.get(number, UNKNOWN_CARD)
         answer = self._enter(key, amount, does) if does.charges else Answer(Outcome.PENDING)
         for _n in range(does.calls_back):
             threading.Thread(target=send_callback, args=(key, answer), daemon=True).start()

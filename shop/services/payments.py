@@ -6,7 +6,6 @@ the order.
 """
 
 import logging
-import secrets
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -19,7 +18,7 @@ from common import clock
 from common.database import repeat_after_conflict
 from mirror.utils import after_commit
 from shop.models import EventKind, Order, OrderState, Payment, PaymentState
-from shop.payments import Answer, NoAnswer, Outcome, TypedCard, calls
+from shop.payments import Answer, Means, NoAnswer, Outcome, PageRequest, TypedCard, calls, make_key
 from shop.services import confirmations, refunds, stock
 from shop.services.errors import NotPayable, TooManyPayments
 from shop.services.order_steps import lock_order, record_step
@@ -43,41 +42,92 @@ def pay_order(order: Order, card: TypedCard) -> Order:
     No new attempt is made while an earlier one may still succeed or while the provider does not answer. Raises
     NotPayable and TooManyPayments.
     """
-    payment = _begin_payment(order.pk) if _resolve_earlier_payment(order) else None
-    if payment is not None:
-        try:
-            # No transaction is open here, so a provider that hangs holds no lock. The payment is committed, so an
-            # answer that arrives after a crash is recognised.
-            answer = calls.charge(payment.key, payment.amount, card)
-        except NoAnswer:
-            # The card may have been charged. ``settle`` asks for the outcome, and no other attempt begins until it is
-            # known.
-            logger.warning("Payment %s: the provider has not answered yet", payment.pk)
-        else:
-            record_answer(payment.key, answer)
+    if _resolve_earlier_payment(order) and (payment := _begin_payment(order.pk)):
+        _charge(payment, card)
     return Order.objects.get(pk=order.pk)
+
+
+def open_payment_page(order: Order, request: PageRequest) -> str:
+    """Return the address of the provider's page that takes the payment of an order, or "" if there is none now.
+
+    An attempt that is open goes on, in each tab on the same page, which takes the money once. Raises NotPayable and
+    TooManyPayments.
+    """
+    if not _resolve_earlier_payment(order):
+        return ""
+    earlier = find_open_payment(order)
+    # After the time to pay nobody is sent there any more: the money would be too late.
+    if earlier is not None and _is_payable(order.pk):
+        return refresh_payment(earlier)
+    payment = _begin_payment(order.pk)
+    return _charge(payment, request) if payment else ""
+
+
+def _charge(payment: Payment, means: Means) -> str:
+    """Ask the provider for a payment, and record the answer. Return the address of its page, if it has one."""
+    try:
+        # No transaction is open here, so a provider that hangs holds no lock. The payment is committed, so an answer
+        # that arrives after a crash is recognised.
+        answer = calls.charge(payment.key, payment.amount, means)
+    except NoAnswer:
+        # The card may have been charged. ``settle`` asks for the outcome, and no other attempt begins until it is
+        # known.
+        logger.warning("Payment %s: the provider has not answered yet", payment.pk)
+        return ""
+    record_answer(payment.key, answer)
+    return answer.page
+
+
+def find_open_payment(order: Order) -> Payment | None:
+    """Return the payment of an order without an outcome, or None."""
+    return Payment.objects.filter(order=order, state=PaymentState.STARTED).first()
+
+
+def ask_soon(order: Order) -> None:
+    """Let ``settle`` ask about an open payment of an order that ends, so that its page closes. Call it in the order's
+    transaction.
+    """
+    Payment.objects.filter(order=order, state=PaymentState.STARTED).update(ask_at=clock.now())
+
+
+def refresh_payment(payment: Payment) -> str:
+    """Ask for the outcome of a payment and record it. Return the address of the page where it can still be made."""
+    try:
+        answer = calls.find_charge(payment.key)
+    except NoAnswer:
+        return ""
+    if answer is None:
+        # Its request may still be on the way, so only ``settle`` forbids it, later.
+        return ""
+    record_answer(payment.key, answer)
+    return answer.page
 
 
 def _resolve_earlier_payment(order: Order) -> bool:
     """Resolve an earlier attempt without an answer. Return False if the provider does not answer."""
-    earlier = Payment.objects.filter(order=order, state=PaymentState.STARTED).first()
+    earlier = find_open_payment(order)
     return earlier is None or earlier.ask_at > clock.now() or resolve_payment(earlier)
 
 
 def resolve_payment(payment: Payment) -> bool:
-    """Ask the provider for the outcome of an abandoned charge. An unknown charge is forbidden for the future.
+    """Ask the provider for the outcome of an abandoned charge. An unknown charge is forbidden for the future, and so is
+    one that can still be made after the time to pay.
 
     Return False if the provider does not answer.
     """
     try:
         answer = calls.find_charge(payment.key)
-        if answer is None:
+        if answer is None or (answer.outcome is Outcome.PENDING and not _is_payable(payment.order_id)):
             # The request of the charge may still be on its way to the provider. Only a forbidden charge is final.
             answer = calls.forbid_charge(payment.key)._replace(reason=GIVEN_UP_REASON)
     except NoAnswer:
         return False
     record_answer(payment.key, answer)
     return True
+
+
+def _is_payable(order_id: int) -> bool:
+    return Order.objects.filter(pk=order_id, state=OrderState.RESERVED, reserved_until__gt=clock.now()).exists()
 
 
 @repeat_after_conflict
@@ -95,7 +145,7 @@ def _begin_payment(order_id: int) -> Payment | None:
             return None
         _check_attempts(order, now)
         # A key for each attempt, because the provider charges once per key, and the next card must be a new charge.
-        key = secrets.token_hex(32)
+        key = make_key(now)
         ask_at = now + timedelta(seconds=settings.PAYMENT_TIMEOUT_SECONDS + TIMEOUT_SLACK_SECONDS)
         payment = Payment.objects.create(order=order, key=key, amount=order.total, created_at=now, ask_at=ask_at)
         record_step(order.pk, EventKind.ASKED, payment=payment)

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_POST
 from shop.payments import BadSignature, get_provider
 from shop.services.payments import record_answer
 
-MAX_BYTES: Final = 10_000
+MAX_BYTES: Final = 100_000
 
 
 @csrf_exempt
@@ -23,9 +23,10 @@ def callback(request: HttpRequest) -> HttpResponse:
         # Before the body is read: anyone may send to this address.
         if int(request.headers.get("Content-Length") or 0) > MAX_BYTES:
             return HttpResponse(status=413)
-        key, answer = get_provider().decode_callback(request.body, request.headers)
+        found = get_provider().decode_callback(request.body, request.headers)
     except (BadSignature, ValueError):
         return HttpResponse(status=403)
     # After the signature was checked. A repeated callback gets 204 as well, or the provider would go on sending it.
-    record_answer(key, answer)
+    if found is not None:
+        record_answer(*found)
     return HttpResponse(status=204)

@@ -17,13 +17,14 @@ from django.views.decorators.debug import sensitive_post_parameters
 from accounts.ratelimit import count_event, get_client_address
 from common import clock
 from common.ids import parse_id
-from common.paths import make_path
+from common.middleware.policy import allow_form_target
+from common.paths import make_absolute, make_path
 from common.refusals import Refused
 from common.web import get_user_id, personal_page, redirect_window, require_login
 from shop.carts import reading
 from shop.forms import CARD_FIELDS, CheckoutForm, PayForm
 from shop.models import Order, OrderState, PaymentState, SavedAddress
-from shop.payments import TypedCard
+from shop.payments import PageRequest, TypedCard, get_provider
 from shop.selectors.addresses import get_initial_address, list_addresses
 from shop.selectors.checkout import make_checkout_page
 from shop.selectors.links import make_links
@@ -32,7 +33,7 @@ from shop.seller import get_seller
 from shop.services import checkout as services
 from shop.services.addresses import save_address
 from shop.services.errors import CartChanged, CartEmpty, DeliveryGone, NoDelivery, PriceRose, Shortage, SoldOut
-from shop.services.payments import pay_order
+from shop.services.payments import find_open_payment, open_payment_page, pay_order, refresh_payment
 from shop.visitors import get_session_digest
 
 SUBMISSION_LIMIT: Final = 100, 600  # rate limit of submissions per user: number, period in seconds
@@ -119,7 +120,14 @@ class Checkout(View):
         today = timezone.localdate(clock.now())
         context = {"form": form, "error": error, "cart": cart, "saved": saved, "today": today}
         context |= {"seller": get_seller(), "return_days": settings.RETURN_DAYS}
-        return render(request, "shop/checkout.html", context, status=status)
+        return _allow_provider_page(render(request, "shop/checkout.html", context, status=status), form)
+
+
+def _allow_provider_page(response: HttpResponse, form: PayForm) -> HttpResponse:
+    """Let the form of a page lead to the provider's page: browsers apply ``form-action`` to redirects as well."""
+    if form.page:
+        allow_form_target(response, form.page.origin)
+    return response
 
 
 def _save_address(request: HttpRequest, form: CheckoutForm) -> None:
@@ -154,6 +162,14 @@ class PayPage(View):
         return get_order(get_user_id(request), pk)
 
     def get(self, request: HttpRequest, pk: int, token: str = "") -> HttpResponse:
+        # A buyer returns from the provider's page, perhaps before its callback arrives.
+        open_payment = find_open_payment(self.view.order) if get_provider().page else None
+        if open_payment and not count_submission(request):
+            refresh_payment(open_payment)
+            order = Order.objects.get(pk=pk)
+            if order.state != OrderState.RESERVED:
+                _thank(request, order)
+                return redirect_window(request, self.view.links.order)
         # The page of the order shows the reason.
         if not self.view.can_be_paid:
             return redirect_window(request, self.view.links.order)
@@ -168,7 +184,8 @@ class PayPage(View):
         return pay_and_redirect(request, self.view.order, form.cleaned_data["card"])
 
     def _page(self, request: HttpRequest, form: PayForm, error: str = "") -> HttpResponse:
-        return render(request, "shop/pay.html", {"form": form, "error": error, "view": self.view})
+        context = {"form": form, "error": error, "view": self.view}
+        return _allow_provider_page(render(request, "shop/pay.html", context), form)
 
 
 @method_decorator([sensitive_post_parameters(*CARD_FIELDS), personal_page], name="dispatch")
@@ -189,21 +206,31 @@ def pay_and_redirect(request: HttpRequest, order: Order, card: TypedCard | None)
     if order.total == 0 and order.state == OrderState.PAID:
         messages.success(request, _("Thank you for your order. It is free."))
         return redirect_window(request, links.order)
-    # The order was made earlier from another window, when it was not free.
-    if card is None:
-        return redirect_window(request, links.pay)
     try:
+        if get_provider().page:
+            wanted = PageRequest(order.pk, order.email, make_absolute(links.pay))
+            if not (address := open_payment_page(order, wanted)):
+                messages.error(request, _("The payment page cannot be opened now. Try again in a moment."))
+            return redirect_window(request, address or links.pay)
+        # The order was made earlier from another window, when it was not free.
+        if card is None:
+            return redirect_window(request, links.pay)
         order = pay_order(order, card)
     except Refused as refusal:
         messages.error(request, str(refusal))
         return redirect_window(request, links.order)
     last = order.payments.latest("pk")
     if order.state == OrderState.PAID:
-        messages.success(request, _("Thank you. Your order is paid."))
+        _thank(request, order)
     elif last.state == PaymentState.FAILED:
         messages.error(request, _("Your card was declined. You were not charged. You can try another card."))
         return redirect_window(request, links.pay)
     return redirect_window(request, links.order)
+
+
+def _thank(request: HttpRequest, order: Order) -> None:
+    if order.state == OrderState.PAID:
+        messages.success(request, _("Thank you. Your order is paid."))
 
 
 def _get_limit_message() -> str:

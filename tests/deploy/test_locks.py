@@ -41,3 +41,11 @@ def test_each_locked_package_has_hashes(name: str) -> None:
 def test_installations_require_the_hashes() -> None:
     for file in (".ci/venv", "deploy/Dockerfile"):
         assert "--require-hashes --requirement" in (ROOT / file).read_text()
+
+
+def test_the_optional_package_is_the_tested_one() -> None:
+    optional, development = ((ROOT / f"requirements-{name}").read_text() for name in ("stripe.txt", "dev.lock"))
+    locked = re.search(r"^stripe==.*\n(?: +--hash=.*\n)+", development, re.M)
+    assert locked
+    assert optional.endswith(locked[0]), "copy the lines of requirements-dev.lock"
+    assert {"requests", "typing-extensions"} <= read_pins("requirements.lock").keys()  # what it needs

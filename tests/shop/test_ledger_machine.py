@@ -34,11 +34,11 @@ from shop.models import (
     Refund,
     RefundLine,
 )
-from shop.payments import Answer, Outcome, TypedCard, calls, fake
+from shop.payments import Answer, Outcome, PageRequest, TypedCard, calls, fake
 from shop.services import checkout
 from shop.services.carts import set_line
 from shop.services.orders import cancel_order, expire_order, mark_order_sent
-from shop.services.payments import pay_order, record_answer
+from shop.services.payments import find_open_payment, open_payment_page, pay_order, record_answer, refresh_payment
 from shop.services.refunds import refund_order
 from shop.services.settle import settle_all
 from tests.support import state_machines
@@ -52,7 +52,18 @@ pytestmark = pytest.mark.also_on("sqlite")
 EXAMPLES, STEPS = int(os.environ.get("LEDGER_EXAMPLES", "10")), 120
 MODELS = (Cart, OrderEvent, RefundLine, Refund, Payment, Order, Product)
 numbers = st.integers(0, 5)
-MOODS = ("good", "refused", "late", "taken, no answer", "on its way", "lost", "crash before", "crash after")
+MOODS = (
+    "good",
+    "refused",
+    "late",
+    "page",
+    "page, no answer",
+    "taken, no answer",
+    "on its way",
+    "lost",
+    "crash before",
+    "crash after",
+)
 moods = st.sampled_from(MOODS)
 
 
@@ -143,6 +154,25 @@ class Ledger(RuleBasedStateMachine):
             with suppress(Refused, Crash):
                 pay_order(order, TypedCard(fake.GOOD_CARD))
 
+    @rule(which=numbers, mood=st.sampled_from(("page", "page, no answer", "on its way", "crash after")))
+    def go_to_the_page(self, which: int, mood: str) -> None:
+        """Open the provider's page, for the first time or again, and perhaps from another tab."""
+        if order := pick(all_orders(), which):
+            self.remote.mood = mood
+            with suppress(Refused, Crash):
+                page = open_payment_page(order, PageRequest(order.pk, order.email, "https://books.example/"))
+                assert not page or self.remote.has_page(page[1:])
+
+    @rule(which=numbers)
+    def pay_on_the_page(self, which: int) -> None:
+        if key := pick([key for key in self.remote.known if self.remote.has_page(key)], which):
+            self.remote.known[key] = Outcome.SUCCEEDED
+
+    @rule(which=numbers)
+    def come_back_from_the_page(self, which: int) -> None:
+        if (order := pick(all_orders(), which)) and (payment := find_open_payment(order)):
+            refresh_payment(payment)
+
     @rule(which=numbers)
     def cancel(self, which: int) -> None:
         self._try(cancel_order, which, self.alice)
@@ -163,7 +193,12 @@ class Ledger(RuleBasedStateMachine):
     @rule(which=numbers)
     def provider_calls_back(self, which: int) -> None:
         if key := pick(self.remote.known, which):
-            record_answer(key, Answer(self.remote.known[key], "ref"))
+            record_answer(key, self.remote.report(key))
+
+    @rule(which=st.integers(0, 10**6))
+    def an_earlier_callback_arrives_again(self, which: int) -> None:
+        if found := pick(self.remote.callbacks, which):
+            record_answer(found[0], Answer(found[1], "ref"))
 
     @rule(which=numbers)
     def what_was_refused_was_charged_after_all(self, which: int) -> None:
@@ -263,6 +298,10 @@ def test_the_ledger_is_correct_after_a_long_random_run(seed: int) -> None:
         lambda: life.order(chance.randrange(40), {chance.randrange(2): chance.randint(1, 2) for _ in range(2)}),
         lambda: life.pay(chance.randrange(40), chance.choice(MOODS)),
         lambda: life.pay(chance.randrange(40), chance.choice(MOODS)),
+        lambda: life.go_to_the_page(chance.randrange(40), chance.choice(("page", "page, no answer", "on its way"))),
+        lambda: life.pay_on_the_page(chance.randrange(40)),
+        lambda: life.come_back_from_the_page(chance.randrange(40)),
+        lambda: life.an_earlier_callback_arrives_again(chance.randrange(10**6)),
         lambda: life.cancel(chance.randrange(40)),
         lambda: life.a_charge_arrives(chance.randrange(40)),
         lambda: life.provider_decides(chance.random() < 0.7),

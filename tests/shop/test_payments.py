@@ -26,6 +26,7 @@ from shop.services.errors import NotPayable
 from shop.services.orders import cancel_order, expire_order
 from shop.services.payments import pay_order, record_answer
 from shop.services.settle import settle_all
+from shop.views.callback import MAX_BYTES
 from tests.support.servers import PATIENCE_SECONDS, wait_until
 from tests.support.shop.checkouts import (
     assert_ledger_is_right,
@@ -419,7 +420,7 @@ def test_a_callback_about_an_unknown_payment_has_no_effect(client: Client, order
 
 def test_a_callback_must_be_a_small_post(client: Client) -> None:
     assert client.get(CALLBACK).status_code == 405
-    body = b"x" * 20_000
+    body = b"x" * (MAX_BYTES + 1)
     assert call_back(client, body, fake_callbacks.sign_callback(body)) == 413
 
 

@@ -4,7 +4,7 @@ import os
 import signal
 from pathlib import Path
 
-from shop.payments import Answer, TypedCard
+from shop.payments import Answer, Means
 from shop.payments.fake import FakeProvider
 
 
@@ -20,8 +20,8 @@ def _die_once() -> None:
 class AfterTheCharge(FakeProvider):
     """Kill the process after the charge, before it sees the answer."""
 
-    def charge(self, key: str, amount: int, card: TypedCard) -> Answer:
-        answer = super().charge(key, amount, card)
+    def charge(self, key: str, amount: int, means: Means) -> Answer:
+        answer = super().charge(key, amount, means)
         _die_once()
         return answer
 
@@ -29,6 +29,6 @@ class AfterTheCharge(FakeProvider):
 class BeforeTheCharge(FakeProvider):
     """Kill the process just before the charge."""
 
-    def charge(self, key: str, amount: int, card: TypedCard) -> Answer:
+    def charge(self, key: str, amount: int, means: Means) -> Answer:
         _die_once()
-        return super().charge(key, amount, card)
+        return super().charge(key, amount, means)

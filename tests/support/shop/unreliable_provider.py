@@ -6,7 +6,7 @@ at most once.
 
 from collections.abc import Callable
 
-from shop.payments import Answer, NoAnswer, Outcome, TypedCard
+from shop.payments import Answer, Means, NoAnswer, Outcome
 
 Hook = Callable[[], None]
 
@@ -18,8 +18,9 @@ class Crash(BaseException):
 class UnreliableProvider:
     """An in-memory provider.
 
-    known: the outcome of each key. on_their_way: amounts of charges that are delayed. refunds: the key of the
-    charge and the amount, by key of the refund.
+    known: the outcome of each key. pages: keys whose page is open, so that the buyer can pay or the shop can close it.
+    callbacks: all that were sent, which may arrive again and in any order. on_their_way: amounts of delayed charges.
+    refunds: the key of the charge and the amount, by key of the refund.
     mood: the effect of the next charge. is_down: the provider does not answer.
     """
 
@@ -27,18 +28,25 @@ class UnreliableProvider:
         self.known: dict[str, Outcome] = {}
         self.amounts: dict[str, int] = {}
         self.on_their_way: dict[str, int] = {}
+        self.pages: set[str] = set()
+        self.callbacks: list[tuple[str, Outcome]] = []
         self.refunds: dict[str, tuple[str, int]] = {}
         self.mood = "good"
         self.is_down = False
 
-    def charge(self, key: str, amount: int, card: TypedCard) -> Answer:
-        """Charge a card as ``mood`` says. Raises NoAnswer or Crash in the moods that lose the answer or the process."""
+    def charge(self, key: str, amount: int, means: Means) -> Answer:
+        """Charge as ``mood`` says. Raises NoAnswer or Crash in the moods that lose the answer or the process."""
         outcome = {"good": Outcome.SUCCEEDED, "refused": Outcome.FAILED}.get(self.mood, Outcome.SUCCEEDED)
         match self.mood:
             case "good" | "refused":
                 self.take(key, amount, outcome)
             case "late":
                 self.take(key, amount, Outcome.PENDING)
+            case "page" | "page, no answer":
+                self.take(key, amount, Outcome.PENDING)
+                self.pages.add(key)
+                if self.mood != "page":
+                    raise NoAnswer
             case "taken, no answer":
                 self.take(key, amount, outcome)
                 raise NoAnswer
@@ -52,7 +60,17 @@ class UnreliableProvider:
             case "crash after":
                 self.take(key, amount, outcome)
                 raise Crash
-        return Answer(self.known[key], key[:8])
+        return self.report(key)
+
+    def report(self, key: str) -> Answer:
+        """Return the outcome as it is now. It is sent as a callback as well."""
+        outcome = self.known[key]
+        self.callbacks.append((key, outcome))
+        return Answer(outcome, key[:8], page=f"/{key}" if self.has_page(key) else "")
+
+    def has_page(self, key: str) -> bool:
+        """Return whether the buyer can still pay on the page."""
+        return key in self.pages and self.known[key] is Outcome.PENDING
 
     def take(self, key: str, amount: int, outcome: Outcome) -> None:
         """Record the outcome, unless the key already has one."""
@@ -65,12 +83,14 @@ class UnreliableProvider:
 
     def find_charge(self, key: str) -> Answer | None:
         self._must_be_up()
-        return Answer(self.known[key], key[:8]) if key in self.known else None
+        return self.report(key) if key in self.known else None
 
     def forbid_charge(self, key: str) -> Answer:
         self._must_be_up()
         self.take(key, 0, Outcome.FAILED)
-        return Answer(self.known[key], key[:8])
+        if self.has_page(key):
+            self.known[key] = Outcome.FAILED
+        return self.report(key)
 
     def refund(self, key: str, refund: str, amount: int) -> None:
         assert self.known[key] is Outcome.SUCCEEDED
