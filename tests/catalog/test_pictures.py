@@ -194,7 +194,8 @@ def test_an_author_has_a_photo(client: Client, media: Path) -> None:
     staff.force_login(User.objects.create_superuser("carol"))
     author = Author.objects.create(name="Frank Herbert")
     rebuild()
-    given = {"name": author.name, "bio": "", "picture": SimpleUploadedFile("me.jpg", make_picture())}
+    given: dict[str, Any] = {"aliases-TOTAL_FORMS": "0", "aliases-INITIAL_FORMS": "0"}
+    given |= {"name": author.name, "bio": "", "picture": SimpleUploadedFile("me.jpg", make_picture())}
     assert staff.post(f"/admin/catalog/author/{author.pk}/change/", given).status_code == 302
     author.refresh_from_db()
     drain_all()

@@ -9,43 +9,32 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from io import BytesIO
-from typing import Final, NamedTuple
+from typing import Final
 
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from django.http import FileResponse, Http404, HttpResponseBase
-from django.utils.translation import gettext_lazy as _
 from PIL import Image, ImageOps
 
-from common.refusals import Refused
+from common.pictures.decoding import MAX_BYTES, PictureTooLarge, decode_picture
 
-MAX_BYTES: Final = 5 * 1024 * 1024
-MAX_PIXELS: Final = 40_000_000
-# No SVG, which may contain scripts, and no formats with rarely used decoders.
-FORMATS: Final = ("JPEG", "PNG", "WEBP", "GIF")
-PAPER: Final = "#fff"  # behind transparent pictures
 QUALITY: Final = 82  # of WebP
 NAME_LENGTH: Final = 24
 FILE_CACHE_CONTROL: Final = "public, max-age=31536000, immutable"
 
 
-class PictureRefused(Refused):
-    """The file is no picture that the site accepts."""
+@dataclass(frozen=True, eq=False)
+class EncodedPicture:
+    """A picture that was encoded again. content: the upload. files: the new files by width.
 
-    message = _("This file is not a picture in JPEG, PNG, WebP or GIF.")
-
-
-class PictureTooLarge(Refused):
-    """The file or the picture is too large."""
-
-    message = _("The picture is too large: at most 5 MB and 40 megapixels.")
-
-
-class EncodedPicture(NamedTuple):
-    """A picture that was encoded again. content: the upload. files: the new files by width."""
+    The audit log shows it as text.
+    """
 
     content: bytes
     files: dict[int, bytes]
+
+    def __str__(self) -> str:
+        return f"{len(self.content):,} bytes"
 
 
 @dataclass(frozen=True)
@@ -69,7 +58,7 @@ class PictureFiles:
         """Return an upload in all sizes. Raises PictureRefused and PictureTooLarge."""
         if len(content) > MAX_BYTES:
             raise PictureTooLarge
-        picture = _decode(content, self.sizes[-1])
+        picture = decode_picture(content, self.sizes[-1])
         files = {width: self._encode_size(picture, (width, height)) for width, height in self.sizes}
         return EncodedPicture(content, files)
 
@@ -125,27 +114,3 @@ class PictureFiles:
         response = FileResponse(default_storage.open(path), content_type="image/webp")
         response.headers["Cache-Control"] = FILE_CACHE_CONTROL
         return response
-
-
-def _decode(content: bytes, largest: tuple[int, int]) -> Image.Image:
-    try:
-        with Image.open(BytesIO(content), formats=FORMATS) as opened:
-            # Before the pixels are decoded: a small file may contain billions of them.
-            if opened.width * opened.height > MAX_PIXELS:
-                raise PictureTooLarge
-            # JPEG is decoded at a fraction of its size, which is still larger than the result.
-            opened.draft("RGB", (2 * largest[0], 2 * largest[1]))
-            return _flatten(ImageOps.exif_transpose(opened))
-    except Image.DecompressionBombError as error:
-        raise PictureTooLarge from error
-    # Decoders raise many kinds of errors for a broken file.
-    except (OSError, ValueError, SyntaxError, EOFError, IndexError, KeyError, TypeError) as error:
-        raise PictureRefused from error
-
-
-def _flatten(picture: Image.Image) -> Image.Image:
-    """Return the first frame without transparency."""
-    clear = picture.convert("RGBA")
-    ground = Image.new("RGB", clear.size, PAPER)
-    ground.paste(clear, mask=clear.getchannel("A"))
-    return ground
