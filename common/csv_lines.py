@@ -14,6 +14,9 @@ _FORMULA: Final = re.compile(
 )
 _ESCAPED: Final = re.compile(r"""(?:^|(?<=[;\r\n]))'(?=["\s]*[=+\-@|%\t\r\n＝＋－＠｜％])""")
 
+_DELIMITERS: Final = (",", ";", "\t")
+_BYTE_ORDER_MARKS: Final = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
+
 
 class CsvRow(NamedTuple):
     """A row of a CSV file. line: the number of its first line. is_repaired: its quotes were in the wrong place."""
@@ -67,6 +70,28 @@ class CsvReader:
             return next(csv.reader([self._text], delimiter=self._delimiter))
         except csv.Error as error:
             raise UnreadableRow(line, str(error)) from error
+
+
+def decode(content: bytes) -> str:
+    """Return the text of a file: UTF-8 or UTF-16 with a mark, UTF-16 without one, UTF-8, or Windows' Latin letters."""
+    for mark, encoding in _BYTE_ORDER_MARKS:
+        if content.startswith(mark):
+            return content.decode(encoding, errors="replace")
+    # Every second byte of a header is zero in UTF-16.
+    start = content[:200]
+    if start.count(0) > len(start) // 4:
+        return content.decode("utf-16-le" if start[1:2] == b"\0" else "utf-16-be", errors="replace")
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError:
+        # Five bytes have no meaning in it.
+        return content.decode("cp1252", errors="replace")
+
+
+def find_delimiter(text: str) -> str:
+    """Return the delimiter that is most frequent in the first line."""
+    first = text.lstrip().partition("\n")[0]
+    return max(_DELIMITERS, key=first.count)
 
 
 def escape_formula(value: object) -> object:

@@ -284,21 +284,25 @@ def _build_payment(order: Order, order_id: int) -> Payment:
 
 
 def _build_order(key: str, number: int, visit: Visit, name: str, now: datetime) -> Order:
-    """Return a completed order, or a cancelled one for one in thirty numbers."""
+    """Return an order that was sent, a cancelled one for one in thirty numbers, or one of today that is to be sent."""
     at = visit.ordered
-    is_cancelled = number % 30 == 7
-    times: dict[str, datetime] = {"cancelled_at": at}
-    if not is_cancelled:
-        times = {"paid_at": at, "sent_at": min(at + timedelta(days=1), now)}
+    state, times = OrderState.SENT, {"paid_at": at, "sent_at": at + timedelta(days=1)}
+    if number % 30 == 7:
+        state, times = OrderState.CANCELLED, {"cancelled_at": at}
+    elif times["sent_at"] > now:
+        state, times = OrderState.PAID, {"paid_at": at}
+    is_sent = state == OrderState.SENT
     return Order(
         user_id=visit.user,
         key=key,
-        state=OrderState.CANCELLED if is_cancelled else OrderState.SENT,
+        state=state,
         total=sum(item.price for item in visit.buys),
         email="reader@diptych.invalid",
         name=name,
         address="1 Quay Street\nHARROGATE\nHG1 1AA\nUNITED KINGDOM",
         country="GB",
+        carrier="Royal Mail" if is_sent else "",
+        tracking_number=f"DM{number:09}GB" if is_sent else "",
         address_parts={"street": "1 Quay Street", "city": "Harrogate", "postcode": "HG1 1AA"},
         created_at=at,
         reserved_until=at,

@@ -9,9 +9,11 @@ from django.core.checks import CheckMessage, Error, Warning, register
 from django.utils.module_loading import import_string
 
 from shop.addresses.countries import list_codes
+from shop.delivery.tracking import is_safe_link
 from shop.payments import Provider
 
 SELLER_SETTINGS = ("SELLER_NAME", "SELLER_ADDRESS", "SELLER_EMAIL", "SELLER_COUNTRY")
+MAX_CARRIER = 40  # characters of a name
 FAKE_PROVIDER = "shop.payments.fake.FakeProvider"
 STRIPE_PROVIDER = "shop.payments.stripe_checkout.StripeCheckout"
 
@@ -35,6 +37,16 @@ def check_seller_country(app_configs: Sequence[AppConfig] | None, **kwargs: Any)
     """Check that SELLER_COUNTRY is the code of a country."""
     if settings.SELLER_COUNTRY and settings.SELLER_COUNTRY not in list_codes():
         return [Error("SELLER_COUNTRY is no ISO code of a country.", 'An example is "DE".', id="shop.E003")]
+    return []
+
+
+@register("shop")
+def check_carriers(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
+    """Check that the links of carriers are encrypted and have a place for the number."""
+    wrong = [name for name, link in settings.SHOP_CARRIERS.items() if not is_safe_link(link) or len(name) > MAX_CARRIER]
+    if wrong:
+        hint = 'An example is {"DHL": "https://dhl.example/track?id={number}"}.'
+        return [Error(f"SHOP_CARRIERS is wrong for {', '.join(wrong)}.", hint, id="shop.E004")]
     return []
 
 

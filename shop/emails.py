@@ -23,13 +23,15 @@ from accounts.words import break_links
 from common import clock
 from common.text import fold_address
 from mirror.utils import after_commit
-from shop.models import Order, Refund
+from shop.models import Order, OrderState, Refund, Return, ReturnState
+from shop.selectors.links import make_slip_path
 from shop.selectors.orders import OrderView
 from shop.seller import get_seller
 
 logger = logging.getLogger("shop")
 DAY_SECONDS: Final = 86_400
-EMAIL_KINDS: Final = ("confirmed", "cancelled", "sent", "refunded")
+RETURN_STATES: Final = {"return_accepted": ReturnState.ACCEPTED, "return_refused": ReturnState.REFUSED}
+EMAIL_KINDS: Final = ("confirmed", "cancelled", "sent", "refunded", *RETURN_STATES)
 
 
 def make_email(about: str, order: Order) -> EmailMultiAlternatives:
@@ -39,7 +41,9 @@ def make_email(about: str, order: Order) -> EmailMultiAlternatives:
     view = OrderView(order, lines, (), clock.now())
     with override(order.language or settings.LANGUAGE_CODE):
         context: dict[str, Any] = {"order": order, "lines": lines, "links": view.links}
-        context |= {"vat": view.vat, "arrival": view.arrival}
+        context |= {"vat": view.vat, "arrival": view.arrival, "tracking": view.tracking}
+        if about in RETURN_STATES and (found := _find_return(about, order)):
+            context |= {"found": found, "slip": make_slip_path(order, found.pk)}
         if about == "refunded":
             context["refunds"] = Refund.objects.filter(payment__order=order)
         context |= {"seller": get_seller(), "return_days": settings.RETURN_DAYS}
@@ -65,20 +69,31 @@ def send_email(about: str, order_id: int) -> int:
     smtplib's errors, if the mail server refuses it.
     """
     order = Order.objects.filter(pk=order_id).select_related("user").first()
-    if order is None or not _has_happened(about, order) or not _is_buyers_address(order):
+    if order is None or not _has_happened(about, order):
+        return 0
+    if about != "confirmed" and not _is_buyers_address(order):
         return 0
     return _send_within_limit(about, order)
 
 
 def _has_happened(about: str, order: Order) -> bool:
     match about:
+        case "confirmed":
+            return order.state in (OrderState.PAID, OrderState.SENT) and order.email != ""
         case "cancelled":
             return order.cancelled_at is not None
         case "sent":
             return order.sent_at is not None
         case "refunded":
             return Refund.objects.filter(payment__order=order).exists()
+    if about in RETURN_STATES:
+        return _find_return(about, order) is not None
     return False
+
+
+def _find_return(about: str, order: Order) -> Return | None:
+    """Return the return that was decided last."""
+    return order.returns.filter(state=RETURN_STATES[about]).order_by("-decided_at").first()
 
 
 def _is_buyers_address(order: Order) -> bool:
@@ -91,7 +106,7 @@ def _is_buyers_address(order: Order) -> bool:
 def _send_within_limit(about: str, order: Order) -> int:
     if order.paid_at is None:
         return 0
-    limit = ("order-letters", fold_address(order.email))
+    limit = _get_limit(order)
     if count_event(*limit, settings.SHOP_ADDRESS_LETTERS, DAY_SECONDS):
         logger.warning("Order %s: its address has had too many letters today", order.pk)
         return 0
@@ -100,6 +115,18 @@ def _send_within_limit(about: str, order: Order) -> int:
     except OSError:
         give_back(*limit)
         raise
+
+
+def is_over_limit(order: Order) -> bool:
+    """Return whether the address of an order has had all emails of this day."""
+    limit = _get_limit(order)
+    wait = count_event(*limit, settings.SHOP_ADDRESS_LETTERS, DAY_SECONDS)
+    give_back(*limit)
+    return wait > 0
+
+
+def _get_limit(order: Order) -> tuple[str, str]:
+    return "order-letters", fold_address(order.email)
 
 
 def send_email_soon(about: str, order_id: int) -> None:

@@ -7,16 +7,36 @@ from django.db import transaction
 
 from accounts.personal import NotErasableYet, erase_nothing, make_part, register
 from common.database import SLICE_SIZE, repeat_after_conflict
-from shop.models import Cart, Order, OrderEvent, OrderLine, OrderState, Refund, SavedAddress, StockAlert, View
+from shop.models import (
+    Cart,
+    Order,
+    OrderEvent,
+    OrderLine,
+    OrderState,
+    Refund,
+    Return,
+    ReturnLine,
+    SavedAddress,
+    StockAlert,
+    View,
+)
+from shop.models.event import TYPED_KINDS
 
-_NOBODY: Final[Mapping[str, Any]] = {"name": "", "email": "", "address": "", "address_parts": {}, "phone": ""}
+_NOBODY: Final[Mapping[str, Any]] = {
+    "name": "",
+    "email": "",
+    "address": "",
+    "address_parts": {},
+    "phone": "",
+    "tracking_number": "",
+}
 OPEN_STATES = (OrderState.RESERVED, OrderState.PAID)
 
 
 def register_parts() -> None:
     """Register carts, views and orders."""
     order = ["id", "state", "total", "email", "name", "address", "country", "address_parts", "phone"]
-    order += ["delivery_name", "delivery_price", "arrives_from", "arrives_by", "vat"]
+    order += ["delivery_name", "delivery_price", "arrives_from", "arrives_by", "vat", "carrier", "tracking_number"]
     order += ["created_at", "paid_at", "sent_at", "cancelled_at"]
     line = ["order_id", "product_id", "title", "quantity", "price", "vat_rate", "vat"]
     register(make_part("carts", Cart, "user", ["lines", "ended_at"], erase=erase_nothing))  # erased with the user's row
@@ -26,6 +46,13 @@ def register_parts() -> None:
     register(make_part("saved_addresses", SavedAddress, "user", saved))
     register(make_part("orders", Order, "user", order, erase=_anonymise_orders))
     register(make_part("order_lines", OrderLine, "order__user", line, erase=erase_nothing))
+    # With the notes that staff wrote about them.
+    steps = ["order_id", "kind", "note", "created_at"]
+    register(make_part("steps_of_orders", OrderEvent, "order__user", steps, erase=erase_nothing))
+    back = ["id", "order_id", "state", "note", "answer", "created_at", "decided_at", "received_at"]
+    register(make_part("returns", Return, "order__user", back, erase=erase_nothing))
+    lines = ["order_return_id", "line_id", "quantity", "reason"]
+    register(make_part("return_lines", ReturnLine, "order_return__order__user", lines, erase=erase_nothing))
     register(
         make_part(
             "order_steps", OrderEvent, "by", erase=erase_nothing, reason="It is staff's work on orders of other people."
@@ -42,7 +69,10 @@ def _anonymise_orders(user_id: int) -> bool:
     orders = Order.objects.filter(user_id=user_id)
     with transaction.atomic():
         ids = list(orders.exclude(state__in=OPEN_STATES).values_list("pk", flat=True)[:SLICE_SIZE])
+        Return.objects.filter(order__in=ids).update(note="")
         Order.objects.filter(pk__in=ids).update(user=None, **_NOBODY)
+        # A number leads to the address, and a note may name the reader.
+        OrderEvent.objects.filter(order__in=ids, kind__in=TYPED_KINDS).update(note="")
     if len(ids) < SLICE_SIZE and orders.exists():
         raise NotErasableYet
     return len(ids) == SLICE_SIZE

@@ -2,6 +2,7 @@
 
 from django.urls import URLPattern, path
 
+from shop.returns import views as returns
 from shop.views import addresses, callback, cart, checkout, guests, orders, sale, stock_alerts
 
 app_name = "shop"
@@ -18,6 +19,10 @@ urlpatterns: list[URLPattern] = [
     path("guest/<int:pk>/<str:token>/pay/", guests.Pay.as_view(), name="guest_pay"),
     path("guest/<int:pk>/<str:token>/cancel/", guests.cancel, name="guest_cancel"),
     path("guest/<int:pk>/<str:token>/claim/", guests.claim, name="guest_claim"),
+    path("orders/<int:pk>/return/", returns.return_books, name="return_books"),
+    path("orders/<int:pk>/returns/<int:return_pk>/", returns.slip, name="return_slip"),
+    path("guest/<int:pk>/<str:token>/return/", returns.return_guest_books, name="guest_return_books"),
+    path("guest/<int:pk>/<str:token>/returns/<int:return_pk>/", returns.guest_slip, name="guest_return_slip"),
     path("checkout/", checkout.Checkout.as_view(), name="checkout"),
     path("orders/<int:pk>/pay/", checkout.Pay.as_view(), name="pay"),
     path("payments/callback/", callback.callback, name="callback"),

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import Final
 
-from django.contrib.admin.models import LogEntry
+from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.auth.models import AnonymousUser
 from django.contrib.contenttypes.models import ContentType
 from django.db import transaction
@@ -21,6 +21,7 @@ from accounts.ratelimit import get_client_address
 from accounts.sessions.engine import current_request
 from common.database import SLICE_SIZE, repeat_after_conflict
 from common.logs import escape_controls
+from common.web import get_user_id
 
 Kind = AuditEvent.Kind
 RETENTION: Final = timedelta(days=365)
@@ -57,6 +58,25 @@ def log_rows(request: HttpRequest, rows: Iterable[Model], flag: int, message: st
         if len(entries) > 1:  # for a single entry Django sends a signal (``accounts.audit.receivers``)
             record_log_entries(entries)
     return entries
+
+
+@repeat_after_conflict
+def log_each_change(request: HttpRequest, messages: Sequence[tuple[Model, str]]) -> None:
+    """Write an entry of the admin's log and an event for each changed row, with a message of its own."""
+    types = ContentType.objects
+    with transaction.atomic():
+        entries = LogEntry.objects.bulk_create(
+            LogEntry(
+                user_id=get_user_id(request),
+                content_type_id=types.get_for_model(row).pk,
+                object_id=str(row.pk),
+                object_repr=str(row)[:MAX_OBJECT],
+                action_flag=CHANGE,
+                change_message=message,
+            )
+            for row, message in messages
+        )
+        record_log_entries(entries)
 
 
 def record_log_entries(entries: Sequence[LogEntry]) -> None:

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import TabularInline
 from unfold.decorators import display
 
-from accounts.admin_tools import RelatedRowsAdmin
+from accounts.admin_tools import Column, ExportAdmin, RelatedRowsAdmin
 from accounts.audit.log import log_rows
 from catalog.admin.base import TagActionAdmin
 from catalog.admin.filters import LanguageFilter, YearFilter
@@ -51,7 +51,7 @@ def _has_product(book: Book) -> bool:
 
 
 @admin.register(Book)
-class BookAdmin(PictureAdminMixin, RelatedRowsAdmin, TagActionAdmin):
+class BookAdmin(PictureAdminMixin, RelatedRowsAdmin, ExportAdmin, TagActionAdmin):
     """Books, with links to their products and sales. Actions add a tag to many books, or remove it from them."""
 
     form = BookForm
@@ -76,7 +76,18 @@ class BookAdmin(PictureAdminMixin, RelatedRowsAdmin, TagActionAdmin):
         "goodreads_id",
         *PICTURE_FIELDS,
     ]
-    actions = ["add_tag", "remove_tag"]
+    actions = ["add_tag", "remove_tag", "export_csv"]
+    export_columns = [
+        Column("id", "pk"),
+        Column("title", "title"),
+        Column("original_title", "original_title"),
+        Column("year", "year"),
+        Column("language", "language"),
+        Column("isbn", "isbn"),
+        Column("pages", "pages"),
+        Column("popularity", "popularity"),
+        Column("rating", "rating"),
+    ]
     ordering = ["-popularity", "pk"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Book]:

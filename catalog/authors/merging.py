@@ -8,7 +8,7 @@ from django.db.models import Q, QuerySet
 from catalog.details.models import BookDetails
 from catalog.following.models import AuthorFollow
 from catalog.models import Author, AuthorAlias, Book
-from common.database import repeat_after_conflict
+from common.database import SLICE_SIZE, repeat_after_conflict
 from common.database.pointing import point_rows_at
 from common.ids import MAX_ID
 from mirror.utils import SQL_AWAY
@@ -45,11 +45,23 @@ def merge_authors(authors: QuerySet[Author], into: Author) -> int:
 def _replace_author(author: Author, target: Author) -> None:
     for links, other_column in _LINKS:
         point_rows_at(links._base_manager.filter(author_id=author.pk), "author_id", target.pk, [other_column])
+    _move_followers(author, target)
     AuthorAlias.objects.filter(author=author).update(author=target)
     AuthorAlias.objects.update_or_create(name=author.name, defaults={"author": target, "former_id": author.pk})
     if author.bio and not target.bio:
         target.bio = author.bio
         target.save(update_fields=["bio"])
+
+
+def _move_followers(author: Author, target: Author) -> None:
+    # Rows of edges are added and deleted, because their mirror expects no updates.
+    follows = AuthorFollow.objects.filter(author=author)
+    moved = (
+        AuthorFollow(user_id=user, author=target, created_at=at)
+        for user, at in follows.values_list("user", "created_at")
+    )
+    AuthorFollow.objects.bulk_create(moved, ignore_conflicts=True, batch_size=SLICE_SIZE)
+    follows.delete()
 
 
 def find_merged_author(pk: int) -> int | None:

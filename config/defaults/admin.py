@@ -57,6 +57,7 @@ UNFOLD: Final[dict[str, Any]] = {
                 "title": _("Shop"),
                 "items": [
                     _build_item(_("Orders"), "receipt_long", "shop.order"),
+                    _build_item(_("Returns"), "assignment_return", "shop.return"),
                     _build_item(_("Payments"), "payments", "shop.payment"),
                     _build_item(_("Fake payments"), "science", "shop.fakecharge"),
                     _build_item(_("Products"), "inventory_2", "shop.product"),

@@ -42,3 +42,14 @@ STRIPE_API_URL = env.str("STRIPE_API_URL", default="https://api.stripe.com")
 STRIPE_PAGE_ORIGIN = env.str("STRIPE_PAGE_ORIGIN", default="https://checkout.stripe.com")
 STOCK_ALERT_LIMIT = 200  # stock alerts of one reader
 SHOP_SAVED_ADDRESSES = 20  # addresses that one reader can save
+# The carriers of parcels: names, and links to their pages with "{number}" for the number of the parcel.
+SHOP_CARRIERS: dict[str, str] = env.json(
+    "SHOP_CARRIERS",
+    default={
+        "DHL": "https://www.dhl.com/global-en/home/tracking.html?tracking-id={number}",
+        "DPD": "https://tracking.dpd.de/status/en_US/parcel/{number}",
+        "FedEx": "https://www.fedex.com/fedextrack/?trknbr={number}",
+        "Royal Mail": "https://www.royalmail.com/track-your-item#/tracking-results/{number}",
+        "UPS": "https://www.ups.com/track?tracknum={number}",
+    },
+)

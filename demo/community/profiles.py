@@ -1,4 +1,4 @@
-"""Profiles of the demo's readers: texts, links, favourite books, a few pictures, and a private account."""
+"""Profiles of the demo's readers: texts, links, favourite books and authors, a few pictures, and a private account."""
 
 from io import BytesIO
 from random import Random
@@ -7,10 +7,12 @@ from typing import Final
 from PIL import Image, ImageOps
 
 from accounts.models import User
+from catalog.following.services import follow_author
+from catalog.models import Author
 from catalog.shelves.models import Shelf, ShelfEntry
 from demo.logins import ROLES_BY_LOGIN
 from demo.people import READER_NAMES
-from social.models import ReaderProfile
+from social.models import FavouriteBook, ReaderProfile
 from social.profiles import services
 from social.services.people import follow, set_private
 
@@ -44,6 +46,7 @@ def load_demo_profiles() -> int:
         links = [f"https://reader{number}.example/"] if place < 0.4 else []
         services.set_texts(reader.pk, bio, links)
         _choose_favourites(reader.pk)
+        _follow_authors(reader.pk)
         if number < PICTURED:
             services.set_picture(reader.pk, _paint_picture(random))
         added += 1
@@ -56,6 +59,13 @@ def _choose_favourites(user_id: int) -> None:
     read = ShelfEntry.objects.filter(user_id=user_id, shelf=Shelf.READ).exclude(stars=None)
     for book in read.order_by("-stars", "pk").values_list("book_id", flat=True)[: services.MAX_FAVOURITES]:
         services.add_favourite(user_id, book)
+
+
+def _follow_authors(user_id: int) -> None:
+    """Follow the authors of the favourite books."""
+    favourites = FavouriteBook.objects.filter(user_id=user_id).values("book_id")
+    for author in Author.objects.filter(books__in=favourites).distinct().order_by("pk"):
+        follow_author(user_id, author.pk)
 
 
 def _paint_picture(random: Random) -> bytes:

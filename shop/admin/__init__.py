@@ -1,3 +1,12 @@
 """Admin pages of the shop."""
 
-from shop.admin import activity, delivery, orders, payments, products, related, sales  # noqa: F401  (each registers)
+from shop.admin import (  # noqa: F401  (each registers)
+    activity,
+    delivery,
+    orders,
+    payments,
+    products,
+    related,
+    returns,
+    sales,
+)

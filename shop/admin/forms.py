@@ -10,11 +10,18 @@ from django.utils.text import format_lazy
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.forms import ActionForm
-from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminIntegerFieldWidget, UnfoldAdminSelectWidget
+from unfold.widgets import (
+    UnfoldAdminDecimalFieldWidget,
+    UnfoldAdminIntegerFieldWidget,
+    UnfoldAdminSelectWidget,
+    UnfoldAdminTextInputWidget,
+)
 
+from catalog.models import Tag
 from shop.admin.concurrent_edits import ConcurrentEditForm
-from shop.models import Product, SaleItem
+from shop.models import Product, Sale, SaleItem
 from shop.money import get_decimals, to_cents, to_units
+from shop.services.prices import MAX_TAGGED_PRODUCTS, find_products_to_add
 from shop.services.products import MAX_STOCK
 
 FIELD_CLASSES = "bg-white/20 font-medium px-2 py-1 rounded-default text-sm placeholder:text-current"
@@ -110,8 +117,67 @@ class SaleItemForm(ConcurrentEditForm):
         label_inputs(self)
 
 
-class CopiesForm(ActionForm):
-    """The form of list actions, with a number of copies. The action itself reports a wrong number."""
+class SaleForm(ConcurrentEditForm):
+    """A sale, with two fields that add all products of a tag at lower prices when the sale is saved."""
+
+    tag = forms.CharField(
+        label=_("Add products with the tag"), required=False, max_length=200, widget=UnfoldAdminTextInputWidget()
+    )
+    percent = forms.DecimalField(
+        label=_("Lower their prices by percent"),
+        required=False,
+        min_value=1,
+        max_value=99,
+        max_digits=4,
+        decimal_places=2,
+        widget=UnfoldAdminDecimalFieldWidget(attrs={"step": "0.01"}),
+        help_text=_("Products that the sale already has keep their prices."),
+    )
+
+    class Meta:
+        model = Sale
+        fields: tuple[str, ...] = ()
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        for name in ("tag", "percent"):
+            if name in self.fields:
+                self.fields[name].show_hidden_initial = False
+
+    def clean(self) -> dict[str, Any]:
+        """Find the tag. Refuse one of the two fields without the other, and tags of too many products."""
+        cleaned = super().clean()
+        name, percent = cleaned.get("tag"), cleaned.get("percent")
+        if not name and percent is None:
+            return cleaned
+        if not name or percent is None:
+            self.add_error("tag", gettext("Enter both a tag and a percentage."))
+            return cleaned
+        tag = Tag.objects.filter(name=name).first()
+        if tag is None:
+            self.add_error("tag", gettext("There is no tag called “%(name)s”.") % {"name": name})
+        elif find_products_to_add(self.instance.pk, tag)[: MAX_TAGGED_PRODUCTS + 1].count() > MAX_TAGGED_PRODUCTS:
+            text = gettext("More than %(n)d products have this tag. Choose another one.")
+            self.add_error("tag", text % {"n": MAX_TAGGED_PRODUCTS})
+        cleaned["tag"] = tag
+        return cleaned
+
+
+class ProductActionForm(ActionForm):
+    """The form of list actions, with a number of copies and a change of prices. The actions report wrong texts."""
+
+    price_change = forms.CharField(
+        label="",
+        required=False,
+        widget=forms.TextInput(
+            attrs={
+                "placeholder": _("+10% or -2.50"),
+                "aria-label": _("change of prices"),
+                "class": FIELD_CLASSES,
+                "x-show": "action",
+            }
+        ),
+    )
 
     copies = forms.CharField(
         label="",

@@ -11,6 +11,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 
+from accounts.admin_tools import Column, ExportAdmin
 from common.ids import parse_id
 from shop.admin.base import ReadOnlyAdmin
 from shop.models import FakeCharge, Payment
@@ -27,7 +28,7 @@ STATE_LABELS: Final = {
 
 
 @admin.register(Payment)
-class PaymentAdmin(ReadOnlyAdmin):
+class PaymentAdmin(ExportAdmin, ReadOnlyAdmin):
     """Requests to the payment provider and their results."""
 
     list_display = ["order_number", "status", "failure", "formatted_sum", "reference", "created_at", "updated_at"]
@@ -41,6 +42,18 @@ class PaymentAdmin(ReadOnlyAdmin):
         "created_at", "updated_at", "ask_at",
     ]  # fmt: skip
     readonly_fields = fields
+    actions = ["export_csv"]
+    export_columns = [
+        Column("order", "order"),
+        Column("state", "state"),
+        Column("amount_in_cents", "amount"),
+        Column("refunded_in_cents", "refunded"),
+        Column("refund_due_in_cents", "refund_due"),
+        Column("reference", "reference"),
+        Column("reason", "reason"),
+        Column("requested", "created_at"),
+        Column("updated", "updated_at"),
+    ]
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Payment], search_term: str

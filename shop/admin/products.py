@@ -13,10 +13,12 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
-from accounts.admin_tools import BigTableAdmin, RelatedRowsAdmin
+from accounts.admin_tools import BigTableAdmin, Column, ExportAdmin, RelatedRowsAdmin
 from catalog.values import normalise_isbn
 from shop.admin.concurrent_edits import SerialisedEdits
-from shop.admin.forms import CopiesForm, ProductForm
+from shop.admin.forms import ProductActionForm, ProductForm
+from shop.admin.prices import PriceChangeAdmin
+from shop.admin.product_import import ProductImportAdmin
 from shop.admin.row_actions import UnchangedRow, warn_of_unchanged
 from shop.admin.stock_history import StockHistoryAdmin
 from shop.catalog_hooks.buy_box import MAX_FEW_COPIES
@@ -47,17 +49,35 @@ class AvailabilityFilter(admin.SimpleListFilter):
 
 
 @admin.register(Product)
-class ProductAdmin(SerialisedEdits, StockHistoryAdmin, RelatedRowsAdmin, BigTableAdmin):
+class ProductAdmin(
+    SerialisedEdits,
+    ProductImportAdmin,
+    PriceChangeAdmin,
+    StockHistoryAdmin,
+    RelatedRowsAdmin,
+    ExportAdmin,
+    BigTableAdmin,
+):
     """Products with price and stock. Products are not deleted but withdrawn from sale."""
 
     form = ProductForm
-    action_form = CopiesForm
+    action_form = ProductActionForm
     list_display = ["title", "usual_price", "stock", "reserved", "left", "is_active"]
     list_filter = ["is_active", AvailabilityFilter]
     search_fields = ["book__title", "book__original_title", "book__isbn"]
     autocomplete_fields = ["book"]
     fields = ["book", "price", "stock", "grams", "vat_class", "is_active"]
-    actions = ["add_copies", "offer", "withdraw"]
+    actions = ["add_copies", "change_prices", "offer", "withdraw", "export_csv"]
+    export_columns = [
+        Column("id", "pk"),
+        Column("isbn", "book__isbn"),
+        Column("title", "book__title"),
+        Column("price_in_cents", "price"),
+        Column("stock", "stock"),
+        Column("reserved", "reserved"),
+        Column("grams", "grams"),
+        Column("for_sale", "is_active"),
+    ]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Product]:
         return super().get_queryset(request).select_related("book")

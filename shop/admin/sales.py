@@ -15,9 +15,10 @@ from unfold.decorators import display
 
 from accounts.admin_tools import BigTableAdmin, Column, ExportAdmin
 from common import clock
-from shop.admin.concurrent_edits import ConcurrentEditForm, SerialisedEdits
-from shop.admin.forms import SaleItemForm
+from shop.admin.concurrent_edits import SerialisedEdits
+from shop.admin.forms import SaleForm, SaleItemForm
 from shop.models import Sale, SaleItem
+from shop.services.prices import add_tagged_products
 
 MAX_NAMED_PRODUCTS: Final = 5  # largest number of products that a warning names
 
@@ -42,11 +43,11 @@ class ItemInline(TabularInline):
 class SaleAdmin(SerialisedEdits, ExportAdmin, BigTableAdmin):
     """Sales, with their products."""
 
-    form = ConcurrentEditForm
+    form = SaleForm
     list_display = ["name", "starts_at", "ends_at", "status", "products"]
     search_fields = ["name"]
     linked_lookups = ["items__product__exact"]  # the sales of one product
-    fields = ["name", "starts_at", "ends_at"]
+    fields = ["name", "starts_at", "ends_at", "tag", "percent"]
     ordering: ClassVar[Any] = ["-starts_at", "-pk"]
     inlines = [ItemInline]
     actions = ["end_now", "export_csv"]
@@ -76,16 +77,25 @@ class SaleAdmin(SerialisedEdits, ExportAdmin, BigTableAdmin):
 
     def save_model(self, request: HttpRequest, obj: Sale, form: ModelForm, change: bool) -> None:
         # Save only edited fields; the others may have changed since the page was shown.
-        obj.save(update_fields=form.changed_data if change else None)
+        changed = [name for name in form.changed_data if name not in ("tag", "percent")]
+        obj.save(update_fields=changed if change else None)
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         super().save_related(request, form, formsets, change)
+        self._add_tagged_products(request, form)
         dear = SaleItem.objects.filter(sale=form.instance, price__gte=F("product__price"))
         names = list(dear.order_by("pk").values_list("product__book__title", flat=True)[: MAX_NAMED_PRODUCTS + 1])
         if names:
             text = gettext("These sale prices are not lower than the usual prices: %(titles)s")
             titles = ", ".join(names[:MAX_NAMED_PRODUCTS]) + (", …" if len(names) > MAX_NAMED_PRODUCTS else "")
             self.message_user(request, text % {"titles": titles}, messages.WARNING)
+
+    def _add_tagged_products(self, request: HttpRequest, form: Any) -> None:
+        tag, percent = form.cleaned_data.get("tag"), form.cleaned_data.get("percent")
+        if tag and percent:
+            count = add_tagged_products(form.instance, tag, percent)
+            text = ngettext("%(n)d product was added to the sale.", "%(n)d products were added to the sale.", count)
+            self.done(request, text, count)
 
     @display(description=_("state"), label={"on": "success", "to come": "info", "over": "danger"})
     def status(self, sale: Sale) -> tuple[str, Any]:

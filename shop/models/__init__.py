@@ -10,6 +10,7 @@ from shop.models.payment import Payment, PaymentQuerySet, PaymentState, PaymentS
 from shop.models.product import Product, ProductQuerySet, VatClass
 from shop.models.recommendation import Recommendation
 from shop.models.refund import Refund, RefundLine, RefundState
+from shop.models.returned import Return, ReturnLine, ReturnReason, ReturnState
 from shop.models.sale import Sale, SaleItem, SaleQuerySet
 from shop.models.stock_alert import AlertKind, StockAlert
 from shop.models.view import View
@@ -39,6 +40,10 @@ __all__ = [
     "Refund",
     "RefundLine",
     "RefundState",
+    "Return",
+    "ReturnLine",
+    "ReturnReason",
+    "ReturnState",
     "Sale",
     "SaleItem",
     "SaleQuerySet",

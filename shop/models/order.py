@@ -13,14 +13,14 @@ from shop.models.product import Product
 
 
 class OrderState(models.TextChoices):
-    """The states of an order.
+    """The states of an order. Their names for readers tell the fulfilment; payments have states of their own.
 
     reserved -> paid -> sent (a free order is paid at once); reserved -> expired (and -> paid if the payment arrives
     late and copies are left); reserved or paid -> cancelled.
     """
 
     RESERVED = "reserved", _("waiting for payment")
-    PAID = "paid", _("paid")
+    PAID = "paid", _("to be sent")
     SENT = "sent", _("sent")
     CANCELLED = "cancelled", _("cancelled")
     EXPIRED = "expired", _("not paid in time")
@@ -57,7 +57,7 @@ class Order(models.Model):
         db_index=False,
     )
     key = models.CharField(_("checkout"), max_length=64, unique=True, editable=False)
-    state = models.CharField(_("state"), max_length=10, choices=OrderState, default=OrderState.RESERVED)
+    state = models.CharField(_("fulfilment"), max_length=10, choices=OrderState, default=OrderState.RESERVED)
     # With delivery, and with the VAT that it includes.
     total = models.PositiveBigIntegerField(_("total"), help_text=_("In cents."))
     # The method of delivery as it was offered. Without one, as in a shop without methods, delivery is free.
@@ -65,6 +65,11 @@ class Order(models.Model):
     delivery_price = models.PositiveIntegerField(_("price of delivery"), default=0, db_default=0)
     arrives_from = models.DateField(_("arrives from"), null=True, blank=True)
     arrives_by = models.DateField(_("arrives by"), null=True, blank=True)
+    # The parcel, as the shop sent it. The carrier is a name of SHOP_CARRIERS.
+    carrier = models.CharField(_("carrier"), max_length=40, blank=True, default="", db_default="", editable=False)
+    tracking_number = models.CharField(
+        _("tracking number"), max_length=40, blank=True, default="", db_default="", editable=False
+    )
     # Rates in percent. None: the shop charged no VAT, or the order is older than the rates.
     delivery_vat_rate = models.DecimalField(
         _("rate of VAT of delivery"), max_digits=4, decimal_places=2, null=True, blank=True
@@ -92,6 +97,10 @@ class Order(models.Model):
     site = models.CharField(_("site"), max_length=200, blank=True, editable=False)
     # None until the confirmation is sent.
     confirmed_at = models.DateTimeField(_("confirmation sent"), null=True, blank=True, editable=False)
+
+    # Set by ``shop.selectors.order_states.annotate_states``.
+    fulfilment: str
+    payment_state: str
 
     objects = OrderQuerySet.as_manager()
 

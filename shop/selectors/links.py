@@ -19,17 +19,25 @@ class OrderLinks(NamedTuple):
     order: str
     pay: str
     cancel: str
+    give_back: str
     claim: str = ""
 
 
 def make_links(order: Order) -> OrderLinks:
     """Return the paths of an order's pages for its buyer."""
     if not order.is_of_guest:
-        paths = (make_path(f"shop:{view}", order.pk) for view in ("order", "pay", "cancel_order"))
+        paths = (make_path(f"shop:{view}", order.pk) for view in ("order", "pay", "cancel_order", "return_books"))
         return OrderLinks(*paths)
     token = make_token(order)
-    views = ("guest_order", "guest_pay", "guest_cancel", "guest_claim")
+    views = ("guest_order", "guest_pay", "guest_cancel", "guest_return_books", "guest_claim")
     return OrderLinks(*(make_path(f"shop:{view}", order.pk, token) for view in views))
+
+
+def make_slip_path(order: Order, return_id: int) -> str:
+    """Return the path of the slip of a return, for the buyer of its order."""
+    if not order.is_of_guest:
+        return make_path("shop:return_slip", order.pk, return_id)
+    return make_path("shop:guest_return_slip", order.pk, make_token(order), return_id)
 
 
 def make_token(order: Order) -> str:

@@ -14,11 +14,14 @@ from django.utils.translation import ngettext
 from common import clock
 from common.ids import MAX_ID
 from shop.delivery.days import describe_arrival
+from shop.delivery.tracking import Tracking
 from shop.delivery.vat import sum_by_rate
-from shop.models import EventKind, Order, OrderLine, OrderState, Payment
+from shop.models import EventKind, Order, OrderLine, OrderState, Payment, Return, ReturnState
 from shop.models.payment import PaymentState
 from shop.payments import get_provider
-from shop.selectors.links import OrderLinks, is_token, make_links
+from shop.returns.rules import is_returnable
+from shop.selectors.links import OrderLinks, is_token, make_links, make_slip_path
+from shop.selectors.order_states import PAYMENT_STATES, UNPAID, annotate_states
 
 ORDERS_PER_PAGE: Final = 20  # orders per page
 
@@ -30,6 +33,13 @@ class Step(NamedTuple):
     at: datetime
 
 
+class ReturnView(NamedTuple):
+    """A return of the order. slip: the path of its slip, or "" if it has none."""
+
+    found: Return
+    slip: str
+
+
 @dataclass
 class OrderView:
     """An order as its customer sees it."""
@@ -38,6 +48,8 @@ class OrderView:
     lines: Sequence[OrderLine]
     payments: Sequence[Payment]
     moment: datetime
+    returns: Sequence[ReturnView] = ()
+    can_be_returned: bool = False
 
     @cached_property
     def links(self) -> OrderLinks:
@@ -59,6 +71,17 @@ class OrderView:
         if self.order.state not in (OrderState.PAID, OrderState.SENT, OrderState.RESERVED):
             return ""
         return describe_arrival(self.order.arrives_from, self.order.arrives_by, timezone.localdate(self.moment))
+
+    @property
+    def tracking(self) -> Tracking:
+        """The parcel. Empty if the shop named none."""
+        return Tracking(self.order.carrier, self.order.tracking_number)
+
+    @property
+    def payment_words(self) -> str:
+        """What became of the money, or "" if the fulfilment says that nothing was paid."""
+        state = self.order.payment_state
+        return "" if state == UNPAID else str(PAYMENT_STATES[state])
 
     @property
     def copies(self) -> int:
@@ -115,6 +138,8 @@ class OrderView:
         return {
             "id": order.pk,
             "state": order.state,
+            "fulfilment": order.fulfilment,
+            "payment": order.payment_state,
             "total": order.total,
             "created_at": order.created_at,
             "lines": [
@@ -139,6 +164,7 @@ class OrderView:
                 "arrives_from": order.arrives_from,
                 "arrives_by": order.arrives_by,
             },
+            "tracking": {**self.tracking._asdict(), "link": self.tracking.link},
             "vat": self.vat,
             "reserved_until": order.reserved_until if order.state == OrderState.RESERVED else None,
             "paid_at": order.paid_at,
@@ -168,7 +194,7 @@ class OrderPage(NamedTuple):
 
 def list_orders(user_id: int, after: int | None = None) -> OrderPage:
     """Return a page of a user's orders that are older than order ``after``. Two queries, for any number of orders."""
-    found = Order.objects.of_user(user_id).prefetch_related("lines")
+    found = annotate_states(Order.objects.of_user(user_id)).prefetch_related("lines")
     if after is not None:
         found = found.filter(pk__lt=after)
     rows, now = list(found[: ORDERS_PER_PAGE + 1]), clock.now()
@@ -177,18 +203,18 @@ def list_orders(user_id: int, after: int | None = None) -> OrderPage:
 
 
 def get_order(user_id: int, order_id: int) -> OrderView | None:
-    """Return one of a user's orders, or None if the user has no such order. Four queries at most."""
+    """Return one of a user's orders, or None if the user has no such order. Five queries at most."""
     if not 0 < order_id <= MAX_ID:
         return None
-    order = Order.objects.of_user(user_id).filter(pk=order_id).first()
+    order = annotate_states(Order.objects.of_user(user_id)).filter(pk=order_id).first()
     return None if order is None else _make_view(order)
 
 
 def get_guest_order(order_id: int, token: str) -> OrderView | None:
-    """Return the order of a guest's link, or None if the link is wrong or has ended. Four queries at most."""
+    """Return the order of a guest's link, or None if the link is wrong or has ended. Five queries at most."""
     if not 0 < order_id <= MAX_ID:
         return None
-    order = Order.objects.filter(pk=order_id, user=None).first()
+    order = annotate_states(Order.objects.filter(pk=order_id, user=None)).first()
     if order is None or not order.is_of_guest or not is_token(order, token):
         return None
     return _make_view(order)
@@ -206,9 +232,17 @@ def is_claimed_order(order_id: int, token: str) -> bool:
 
 def _make_view(order: Order) -> OrderView:
     # With the books, whose present covers the page shows.
-    lines = order.lines.order_by("pk").select_related("product__book")
+    lines = list(order.lines.order_by("pk").select_related("product__book"))
     payments = list(order.payments.order_by("pk").prefetch_related("refunds"))
-    return OrderView(order, list(lines), payments, clock.now())
+    # Only an order that was sent has returns.
+    if order.state != OrderState.SENT:
+        return OrderView(order, lines, payments, clock.now())
+    with_slip = (ReturnState.ACCEPTED, ReturnState.RECEIVED)
+    returns = [
+        ReturnView(found, make_slip_path(order, found.pk) if found.state in with_slip else "")
+        for found in order.returns.order_by("pk")
+    ]
+    return OrderView(order, lines, payments, clock.now(), returns, is_returnable(order))
 
 
 def _sort_lines(order: Order) -> list[OrderLine]:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -72,8 +73,11 @@ class SoldOut(Refused):
         self.shortages = tuple(shortages)
 
     def __str__(self) -> str:
-        if all(shortage.is_withdrawn for shortage in self.shortages):
+        withdrawn = [shortage.is_withdrawn for shortage in self.shortages]
+        if all(withdrawn):
             return gettext("A book in your cart is no longer sold. Remove it to order the others.")
+        if any(withdrawn):
+            return gettext("A book in your cart is no longer sold, and not enough copies are left of another one.")
         return super().__str__()
 
 
@@ -96,9 +100,13 @@ class OrderNotFound(Refused):
 
 
 class OrderStateRefused(Refused):
-    """The state of the order does not allow this any more."""
+    """The state of the order does not allow this any more. reason: why, in words for staff."""
 
     message = _("It is too late to change this order.")
+
+    def __init__(self, reason: str | Promise = "") -> None:
+        super().__init__(reason)
+        self.reason = reason or self.message
 
 
 class NotRefundable(OrderStateRefused):
@@ -128,3 +136,27 @@ class RefundTooLarge(Refused):
 
     def __str__(self) -> str:
         return gettext("That is more than is left to refund: %(amount)s.") % {"amount": format_money(self.left)}
+
+
+class NotReturnable(Refused):
+    """The order was not sent, the time for returns is over, or fewer copies are left than were chosen."""
+
+    message = _("These books cannot be returned any more.")
+
+
+class NoBooksChosen(Refused):
+    """The return has no copies."""
+
+    message = _("Choose at least one book to return.")
+
+
+class ReturnStateRefused(Refused):
+    """The state of the return does not allow this."""
+
+    message = _("the return is not in a state for this")
+
+
+class RefusalNeedsAnswer(Refused):
+    """A return is refused with a reason only."""
+
+    message = _("write the answer to the buyer first")

@@ -2,13 +2,14 @@
 
 from accounts.models import User
 from shop.models import EventKind, Order, OrderEvent, Payment
+from shop.models.event import MAX_NOTE
 
 
 def record_step(
     order_id: int, kind: EventKind, *, payment: Payment | None = None, by: User | None = None, why: str = ""
 ) -> None:
     """Record a step of an order in the transaction that makes it."""
-    OrderEvent.objects.create(order_id=order_id, kind=kind, payment=payment, by=by, note=why[:200])
+    OrderEvent.objects.create(order_id=order_id, kind=kind, payment=payment, by=by, note=why[:MAX_NOTE])
 
 
 def lock_order(order_id: int) -> Order:

@@ -1,8 +1,10 @@
 """Expire, cancel and send orders. Each takes effect once."""
 
 from collections.abc import Callable
+from typing import Final
 
 from django.db import transaction
+from django.utils.translation import gettext_lazy as _
 
 from accounts.audit import log as audit
 from accounts.models import User
@@ -10,12 +12,25 @@ from common import clock
 from common.database import repeat_after_conflict
 from mirror.utils import after_commit
 from shop import emails, shortages
+from shop.delivery.tracking import Tracking
 from shop.models import EventKind, Order, OrderState
 from shop.money import format_money
 from shop.services import refunds, stock
 from shop.services.errors import OrderNotFound, OrderStateRefused
 from shop.services.order_steps import lock_order, record_step
 from shop.services.payments import REFUND_REASONS, ask_soon
+
+NO_TRACKING: Final = Tracking()
+# Why an order in a state is not sent, or not cancelled.
+_NOT_SENDABLE: Final = {
+    OrderState.RESERVED: _("it is not paid yet"),
+    OrderState.CANCELLED: _("it was cancelled"),
+    OrderState.EXPIRED: _("it was not paid in time"),
+}
+_NOT_CANCELLABLE: Final = {
+    OrderState.SENT: _("it was sent: refund it instead"),
+    OrderState.EXPIRED: _("it was not paid in time, and nothing is reserved"),
+}
 
 
 @repeat_after_conflict
@@ -65,7 +80,7 @@ def _cancel_order(order_id: int, by: User | None) -> Order:
         if order.state == OrderState.CANCELLED:
             return order
         if order.state not in (OrderState.RESERVED, OrderState.PAID):
-            raise OrderStateRefused
+            raise OrderStateRefused(_NOT_CANCELLABLE[OrderState(order.state)])
         now = clock.now()
         Order.objects.filter(pk=order_id).update(state=OrderState.CANCELLED, cancelled_at=now)
         _release_copies(stock.release_copies if order.state == OrderState.RESERVED else stock.return_sold_copies, order)
@@ -81,17 +96,18 @@ def _cancel_order(order_id: int, by: User | None) -> Order:
 
 
 @repeat_after_conflict
-def mark_order_sent(order_id: int, by: User | None = None) -> Order:
+def mark_order_sent(order_id: int, by: User | None = None, tracking: Tracking = NO_TRACKING) -> Order:
     """Mark a paid order as sent. Does nothing when repeated. Raises OrderNotFound and OrderStateRefused."""
     with transaction.atomic():
         order = _lock_order_for(None, order_id)
         if order.state == OrderState.SENT:
             return order
         if order.state != OrderState.PAID:
-            raise OrderStateRefused
+            raise OrderStateRefused(_NOT_SENDABLE[OrderState(order.state)])
         order.state, order.sent_at = OrderState.SENT, clock.now()
-        Order.objects.filter(pk=order_id).update(state=order.state, sent_at=order.sent_at)
-        record_step(order_id, EventKind.SENT, by=by)
+        order.carrier, order.tracking_number = tracking
+        order.save(update_fields=["state", "sent_at", "carrier", "tracking_number"])
+        record_step(order_id, EventKind.SENT, by=by, why=str(tracking))
         emails.send_email_soon("sent", order_id)
     return order
 

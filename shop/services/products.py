@@ -4,13 +4,14 @@ Several products are locked in the order of their ids first, as orders do (``sho
 would lock them in the order of the disk, and could deadlock with an order of two of them.
 """
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple, Self
 
 from django.db import transaction
 from django.db.models import F
 
-from common.database import repeat_after_conflict
+from common.database import SLICE_SIZE, repeat_after_conflict
+from common.refusals import Refused
 from mirror.relay import hint
 from shop.models import Product
 from shop.models.product import ProductQuerySet
@@ -46,6 +47,49 @@ def set_for_sale(ids: Sequence[int], *, is_active: bool) -> int:
     changed = _lock_products(ids).filter(is_active=not is_active).update(is_active=is_active)
     hint("product", "", map(str, ids))
     return changed
+
+
+class ProductEdit(NamedTuple):
+    """A change of a product. changes: the old and the new value of each changed field."""
+
+    product: Product
+    changes: dict[str, tuple[int, int]]
+
+    @classmethod
+    def compare(cls, product: Product, values: Mapping[str, int]) -> Self:
+        """Return the change from a product to these values by field."""
+        pairs = {field: (int(getattr(product, field)), value) for field, value in values.items()}
+        return cls(product, {field: pair for field, pair in pairs.items() if pair[0] != pair[1]})
+
+
+class ProductsChanged(Refused):
+    """A product has other values than those that staff saw, so nothing was changed."""
+
+
+@repeat_after_conflict
+@transaction.atomic
+def apply_edits(edits: Sequence[ProductEdit]) -> None:
+    """Make all changes or none. Raises ProductsChanged.
+
+    The stock changes by the difference, because copies may be sold meanwhile; prices and weights must be the old ones.
+    """
+    ids = [edit.product.pk for edit in edits]
+    present = {product.pk: product for product in _lock_products(ids)}
+    for edit in edits:
+        product = present.get(edit.product.pk)
+        if product is None:
+            raise ProductsChanged
+        for field, (old, new) in edit.changes.items():
+            now = int(getattr(product, field))
+            if field == "stock":
+                new = now + new - old
+            elif now != old:
+                raise ProductsChanged
+            setattr(product, field, new)
+        if not product.reserved <= product.stock <= MAX_STOCK:
+            raise ProductsChanged
+    Product.objects.bulk_update(present.values(), ["price", "stock", "grams"], batch_size=SLICE_SIZE)
+    hint("product", "", map(str, ids))
 
 
 def _lock_products(ids: Sequence[int]) -> ProductQuerySet:

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from django.db import transaction
 from django.db.models import F
+from django.utils.translation import gettext_lazy as _
 from django.utils.translation import gettext_noop
 
 from accounts.models import User
@@ -35,6 +36,12 @@ from shop.payments import NoAnswer, calls
 from shop.services.errors import NothingToRefund, NotRefundable, NotSent, OrderNotFound, RefundTooLarge
 from shop.services.order_steps import lock_order, record_step
 
+# Why the payment of an order in a state is not refunded by staff.
+_NOT_REFUNDABLE: Final = {
+    OrderState.RESERVED: _("it is not paid yet"),
+    OrderState.EXPIRED: _("it was not paid in time"),
+    OrderState.CANCELLED: _("it was cancelled, which refunds what was paid"),
+}
 REFUNDED_BY_STAFF: Final = gettext_noop("the shop refunded the order")
 
 
@@ -157,9 +164,13 @@ def add_order_refund(
 
 
 def _find_refundable_payment(order: Order) -> Payment:
+    if why := _NOT_REFUNDABLE.get(OrderState(order.state)):
+        raise NotRefundable(why)
     payment = Payment.objects.filter(order=order, state=PaymentState.SUCCEEDED).first()
-    if payment is None or payment.left == 0 or order.state not in (OrderState.PAID, OrderState.SENT):
+    if payment is None:
         raise NotRefundable
+    if payment.left == 0:
+        raise NotRefundable(_("its payment is refunded already"))
     return payment
 
 

@@ -10,6 +10,7 @@ from django.test import Client
 from accounts.models import User
 from catalog.authors.merging import merge_authors
 from catalog.details.models import BookDetails
+from catalog.following.models import AuthorFollow
 from catalog.models import Author, AuthorAlias, Book
 from tests.support.catalog.goodbooks import books_csv, links_csv, tags_csv, write
 from tests.support.catalog.make import make_book
@@ -32,6 +33,8 @@ def test_staff_merge_authors_after_a_confirmation(client: Client, redis_server: 
     details = BookDetails.objects.create(book=mine)
     into, former = Author.objects.get(name="Jane Austen"), Author.objects.get(name="J. Austen")
     Author.objects.filter(pk=former.pk).update(bio="An English novelist.")
+    for name, author in (("dora", former), ("erin", former), ("erin", into)):
+        AuthorFollow.objects.create(user=User.objects.get_or_create(username=name)[0], author=author)
     details.translators.add(former)
     details.illustrators.add(into, former)
     rebuild()
@@ -52,6 +55,8 @@ def test_staff_merge_authors_after_a_confirmation(client: Client, redis_server: 
     page = client.get(f"/authors/{former.pk}/")
     assert (page.status_code, page["Location"]) == (301, f"/authors/{into.pk}/")
     assert "An English novelist." in client.get(page["Location"]).content.decode()
+    assert client.get(f"/authors/{into.pk}/", headers={"Accept": "application/json"}).json()["count"] == 3
+    assert set(AuthorFollow.objects.values_list("user__username", "author")) == {("dora", into.pk), ("erin", into.pk)}
     assert client.get(f"/authors/{former.pk + 999}/").status_code == 404
     redis_server.kill()
     assert [read_authors(client, book) for book in (mine, other)] == [["Jane Austen"], ["Jane Austen", "Someone"]]

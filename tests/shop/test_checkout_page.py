@@ -262,6 +262,17 @@ def test_a_withdrawn_book_is_called_withdrawn(desk: Client, book: Product) -> No
             assert words in text_of(page)
         assert "Someone else was faster" not in text_of(page)
         assert "Sold out" not in text_of(page)
+    # Beside a withdrawn book, another one has too few copies.
+    Product.objects.update(is_active=True)
+    other = make_product("Other", stock=5)
+    carts.set_line(digest_in(desk), other.pk, 2)
+    before = hidden(desk.get("/shop/checkout/"))
+    Product.objects.filter(pk=book.pk).update(is_active=False)
+    Product.objects.filter(pk=other.pk).update(stock=1)
+    words = text_of(desk.post("/shop/checkout/", GIVEN | before))
+    assert "no longer sold, and not enough copies are left of another one" in words
+    assert "No longer available" in words
+    assert "Only 1 left" in words
     assert not FakeCharge.objects.exists()
 
 

@@ -53,7 +53,8 @@ def test_the_demo_has_a_history_with_recommendations(demo: None) -> None:
     assert Product.objects.filter(stock=0).exists()
     assert Product.objects.filter(stock__range=(1, 5)).exists()
     assert not Order.objects.filter(created_at__gt=NOW).exists()
-    assert not Order.objects.exclude(state__in=[OrderState.SENT, OrderState.CANCELLED]).exists()
+    assert not Order.objects.exclude(state__in=[OrderState.PAID, OrderState.SENT, OrderState.CANCELLED]).exists()
+    assert not Order.objects.filter(state=OrderState.SENT, tracking_number="").exists()
     for field in ("created_at", "paid_at", "sent_at", "cancelled_at", "confirmed_at"):
         assert not Order.objects.filter(**{f"{field}__gt": NOW}).exists(), field
     assert not Order.objects.filter(lines=None).exists()

@@ -14,6 +14,7 @@ from django.utils import timezone
 from accounts.admin_tools import AuditedAdmin
 from accounts.audit.models import AuditEvent
 from accounts.models import User
+from catalog.models import Tag
 from mirror.redis.recorder import record
 from shop.models import (  # fmt: skip
     Cart,
@@ -157,7 +158,7 @@ def test_only_paid_orders_are_sent(staff: Client) -> None:
     assert not Order.objects.filter(state=OrderState.SENT).exists()
     page = act(staff, ORDERS, "mark_sent", paid, waiting, confirmed="yes")
     assert "1 order was marked as sent." in page
-    assert f"Not changed: #{waiting.pk}" in page
+    assert f"Not changed: #{waiting.pk} (it is not paid yet)" in page
     assert set(Order.objects.values_list("key", "state")) == {("1", OrderState.SENT), ("2", OrderState.RESERVED)}
     assert LogEntry.objects.get().object_id == str(paid.pk)
     assert paid.events.get().kind == EventKind.SENT
@@ -190,8 +191,8 @@ def test_sent_orders_are_refunded_once_with_an_email(staff: Client, monkeypatch:
         for order in (sent, paid)
     )
     refused = (
-        f"Not changed: #{sent.pk}, #{gone.pk} (there is no payment to refund);"
-        f" #{paid.pk} (it was not sent: cancel it instead)"
+        f"Not changed: #{sent.pk} (its payment is refunded already); #{paid.pk} (it was not sent: cancel it instead);"
+        f" #{gone.pk} (it was cancelled, which refunds what was paid)"
     )
     for text in ("1 order will be refunded.", refused):
         page = act(staff, ORDERS, "refund_orders", sent, paid, gone, confirmed="yes")
@@ -203,29 +204,49 @@ def test_sent_orders_are_refunded_once_with_an_email(staff: Client, monkeypatch:
     assert [event.why for event in sent.events.all()] == ["the shop refunded the order"]
 
 
-def test_orders_tell_the_state_of_their_payment(staff: Client) -> None:
-    product = make_product()
-    refunded = [1250, 250, 0, None]
-    orders = [make_order(None, product, key=str(n), state=OrderState.SENT) for n in range(len(refunded))]
-    for order, cents in zip(orders, refunded, strict=True):
-        if cents is not None:
-            key = f"{order.key} 1"
-            Payment.objects.create(order=order, key=key, amount=1250, refunded=cents, state=PaymentState.SUCCEEDED)
-            Payment.objects.create(order=order, key=f"{order.key} 2", amount=1250, state=PaymentState.FAILED)
-    found = staff.get(f"{ORDERS}?payment=refunded").context["cl"].result_list
-    assert [order.pk for order in found] == [orders[0].pk]
-    words = re.findall(r"field-payment[^>]*>(.*?)</td>", staff.get(ORDERS).content.decode(), re.S)
-    assert [re.sub("<[^>]*>", "", text).strip() for text in words[::-1]] == [
-        "refunded",
-        "refunded in part",
-        "paid",
-        "–",
+def test_orders_tell_fulfilment_and_payment(staff: Client, carol: User) -> None:
+    """The list, its filters, the file, the page and the buyer's JSON say the same of both states."""
+    product, free = make_product(), make_product(price=0)
+    paid, failed, surplus = PaymentState.SUCCEEDED, PaymentState.FAILED, PaymentState.SURPLUS
+    # The payments by state, with the cents that are refunded and to be refunded.
+    cases: list[tuple[OrderState, str, str, list[tuple[PaymentState, int, int]]]] = [
+        (OrderState.RESERVED, "reserved", "unpaid", []),
+        (OrderState.RESERVED, "reserved", "failed", [(failed, 0, 0)]),
+        (OrderState.RESERVED, "reserved", "started", [(failed, 0, 0), (PaymentState.STARTED, 0, 0)]),
+        (OrderState.PAID, "to send", "succeeded", [(paid, 0, 0), (failed, 0, 0)]),
+        # The money of a second payment goes back, and the order stays paid.
+        (OrderState.SENT, "sent", "succeeded", [(paid, 0, 0), (surplus, 1250, 0)]),
+        (OrderState.SENT, "sent", "refunded", [(paid, 1250, 0), (failed, 0, 0)]),
+        (OrderState.SENT, "sent", "partly refunded", [(paid, 250, 0)]),
+        (OrderState.CANCELLED, "cancelled", "refund due", [(paid, 250, 1000)]),
+        (OrderState.EXPIRED, "expired", "refunded", [(surplus, 1250, 0)]),
+        (OrderState.SENT, "sent", "free", []),
     ]
-    page = staff.get(f"{ORDERS}{orders[0].pk}/change/").content.decode()
-    assert "refunded" in page
+    orders = []
+    for number, (state, _, payment, payments) in enumerate(cases):
+        book = free if payment == "free" else product
+        order = make_order(carol, book, key=str(number), state=state, paid_at=timezone.now())
+        for count, (each, refunded, due) in enumerate(payments):
+            sums = {"amount": 1250, "refunded": refunded, "refund_due": due}
+            Payment.objects.create(order=order, key=f"{number} {count}", state=each, **sums)
+        orders.append(order)
+    Order.objects.filter(state=OrderState.RESERVED).update(paid_at=None)
     lines = read_csv(staff, ORDERS, *orders)
-    column = lines[0].index("payment")
-    assert [line[column] for line in lines[1:]] == ["refunded", "partly refunded", "succeeded", ""]
+    columns = [lines[0].index(name) for name in ("state", "fulfilment", "payment")]
+    assert [tuple(line[column] for column in columns) for line in lines[1:]] == [case[:3] for case in cases]
+    for payment in {case[2] for case in cases}:
+        expected = [str(order.pk) for order, case in zip(orders, cases, strict=True) if case[2] == payment]
+        assert found(staff, ORDERS, payment=payment) == expected[::-1], payment
+    assert found(staff, ORDERS, payment="refunded", state__exact="sent") == [str(orders[5].pk)]
+    page = staff.get(f"{ORDERS}{orders[5].pk}/change/").content.decode()
+    shown = re.findall(r'class="readonly[^>]*>(.*?)</div>', page, re.S)
+    assert [re.sub("<[^>]*>", "", text).strip() for text in shown[:2]] == ["sent", "refunded"]
+    buyer = Client()
+    buyer.force_login(carol)
+    listed = buyer.get("/shop/orders/", headers={"Accept": "application/json"}).json()["results"]
+    assert [(each["state"], each["fulfilment"], each["payment"]) for each in listed[::-1]] == [c[:3] for c in cases]
+    html = buyer.get(f"/shop/orders/{orders[5].pk}/").content.decode()
+    assert '<span class="state sent">sent</span> <span class="state payment-refunded">refunded</span>' in html
 
 
 def read_csv(client: Client, path: str, *rows: Any) -> list[list[str]]:
@@ -256,6 +277,11 @@ def test_sales_and_readers_are_downloaded(staff: Client, carol: User) -> None:
     sale = make_sale(make_product(), price=100)
     assert read_csv(staff, SALES, sale)[1][0] == sale.name
     assert read_csv(staff, "/admin/accounts/user/", carol)[1][0] == "carol"
+    product = make_product("Emma", price=1250)
+    assert read_csv(staff, PRODUCTS, product)[-1][2:4] == ["Emma", "1250"]
+    assert read_csv(staff, "/admin/catalog/book/", product.book)[-1][1] == "Emma"
+    payment = Payment.objects.create(order=make_order(None, product), key="p", amount=1250, refunded=50)
+    assert read_csv(staff, PAYMENTS, payment)[-1][1:4] == ["started", "1250", "50"]
 
 
 def test_only_the_address_of_an_order_can_be_edited(staff: Client) -> None:
@@ -300,7 +326,7 @@ def test_orders_are_found_by_number_customer_address_and_state(staff: Client, mo
     }.items():
         assert found(staff, ORDERS, q=q) == [str(order.pk) for order in wanted], q
     assert found(staff, ORDERS, state__exact="sent") == [str(first.pk)]
-    monkeypatch.setattr("shop.admin.orders.MAX_SEARCHED_ORDERS", 1)
+    monkeypatch.setattr("shop.admin.orders.page.MAX_SEARCHED_ORDERS", 1)
     assert found(staff, ORDERS, q="example.org") == [str(second.pk)]  # searched among the newest orders
 
 
@@ -441,6 +467,30 @@ def test_products_are_found_by_title_and_availability(staff: Client) -> None:
     assert [result["text"] for result in picked["results"]] == ["Moss"]
 
 
+def test_prices_change_by_percent_or_amount_after_a_preview(staff: Client) -> None:
+    emma, moss, cheap = (
+        make_product("Emma", price=1250),
+        make_product("Moss", price=333),
+        make_product("Cheap", price=20),
+    )
+    for typed in ("", "10", "10%", "+", "+1.005", "-1001%", "--1", "+1e3"):
+        assert "Enter a change such as" in act(
+            staff, PRODUCTS, "change_prices", emma, price_change=typed, confirmed="yes"
+        )
+    page = act(staff, PRODUCTS, "change_prices", emma, moss, price_change="+10%")
+    assert "Emma: €12.50 → €13.75" in page
+    assert "Moss: €3.33 → €3.66" in page
+    shown = re.findall(r'name="shown" value="([^"]*)"', page)[0]
+    Product.objects.filter(pk=moss.pk).update(price=400)  # between preview and confirmation
+    page = act(staff, PRODUCTS, "change_prices", emma, moss, price_change="+10%", shown=shown, confirmed="yes")
+    assert "1 price was changed." in page
+    assert "Not changed: Moss" in page
+    assert AuditEvent.objects.get(kind="staff").details == "Change. Emma: €12.50 → €13.75"
+    shown = f"{emma.pk}:1375 {cheap.pk}:20"
+    act(staff, PRODUCTS, "change_prices", emma, cheap, price_change=" -2,50", shown=shown, confirmed="yes")
+    assert dict(Product.objects.values_list("book__title", "price")) == {"Emma": 1125, "Moss": 400, "Cheap": 20}
+
+
 # --- sales ----------------------------------------------------------------------------------------
 
 WHEN = {
@@ -477,6 +527,30 @@ def test_a_sale_is_created_and_changed_with_its_products(staff: Client) -> None:
     ).content.decode()
     assert set(sale.items.values_list("product", "price")) == {(emma.pk, 800), (moss.pk, 700)}
     assert "not lower than the usual prices: Moss" in page
+
+
+def test_products_of_a_tag_join_a_sale_at_a_percentage(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    emma, moss, gone, other = (make_product(name, price=1255) for name in ("Emma", "Moss", "Gone", "Other"))
+    Product.objects.filter(pk=gone.pk).update(is_active=False)
+    tag = Tag.objects.create(name="classics")
+    for product in (emma, moss, gone):
+        product.book.tags.add(tag)
+    form = WHEN | items((emma, "9.99"))
+    for given, text in (
+        ({"tag": "Classics"}, "Enter both a tag and a percentage."),
+        ({"tag": "nothing", "percent": "30"}, "There is no tag called “nothing”."),
+        ({"tag": "classics", "percent": "100"}, "less than or equal to 99"),
+    ):
+        assert text in staff.post(f"{SALES}add/", form | given).content.decode()
+    with monkeypatch.context() as few:
+        few.setattr("shop.admin.forms.MAX_TAGGED_PRODUCTS", 1)
+        given = {"tag": "classics", "percent": "30"}
+        assert "More than 1 products" in staff.post(f"{SALES}add/", form | given).content.decode()
+    assert not Sale.objects.exists()
+    page = staff.post(f"{SALES}add/", form | {"tag": "Classics", "percent": "30"}, follow=True).content.decode()
+    assert "1 product was added to the sale." in page
+    assert set(SaleItem.objects.values_list("product", "price")) == {(emma.pk, 999), (moss.pk, 879)}
+    assert other.sale_items.count() == 0
 
 
 def test_a_blank_line_of_a_sale_is_ignored(staff: Client) -> None:

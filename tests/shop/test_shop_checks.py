@@ -2,7 +2,13 @@
 
 from pytest_django.fixtures import Settings
 
-from shop.checks import check_provider, check_provider_for_production, check_seller, check_seller_country
+from shop.checks import (  # fmt: skip
+    check_carriers,
+    check_provider,
+    check_provider_for_production,
+    check_seller,
+    check_seller_country,
+)
 
 
 def test_a_missing_provider_is_an_error(settings: Settings) -> None:
@@ -39,3 +45,9 @@ def test_an_unnamed_seller_in_production_is_a_warning(settings: Settings) -> Non
     assert check_seller(None) == check_seller_country(None) == []
     settings.SELLER_COUNTRY = "UK"
     assert [message.id for message in check_seller_country(None)] == ["shop.E003"]
+
+
+def test_a_link_of_a_carrier_without_encryption_is_an_error(settings: Settings) -> None:
+    assert check_carriers(None) == []
+    settings.SHOP_CARRIERS = {"Fine": "https://a.example/{number}", "Open": "http://a.example/{number}"}
+    assert [message.msg for message in check_carriers(None)] == ["SHOP_CARRIERS is wrong for Open."]

@@ -8,13 +8,11 @@ from django.utils.translation import gettext as _
 
 from catalog.library.formats.services import SERVICES, Service
 from catalog.values.isbns import find_isbns
-from common.csv_lines import CsvReader, CsvRow, UnreadableRow, unescape_formula
+from common.csv_lines import CsvReader, CsvRow, UnreadableRow, decode, find_delimiter, unescape_formula
 
 MAX_ROWS: Final = 20_000
 MAX_CELL_LENGTH: Final = 100_000  # characters
 MAX_NAME_LENGTH: Final = 500  # characters kept of cells other than reviews
-DELIMITERS: Final = (",", ";", "\t")
-BYTE_ORDER_MARKS: Final = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 
 
 class FileRefused(ValueError):
@@ -48,28 +46,6 @@ def read_table(content: bytes) -> Table:
             _("The file is no export of Goodreads, The StoryGraph or LibraryThing, and no list of ISBNs.")
         )
     return Table(service or SERVICES["isbns"], rows)
-
-
-def decode(content: bytes) -> str:
-    """Return the text of a file: UTF-8 or UTF-16 with a mark, UTF-16 without one, UTF-8, or Windows' Latin letters."""
-    for mark, encoding in BYTE_ORDER_MARKS:
-        if content.startswith(mark):
-            return content.decode(encoding, errors="replace")
-    # Every second byte of a header is zero in UTF-16.
-    start = content[:200]
-    if start.count(0) > len(start) // 4:
-        return content.decode("utf-16-le" if start[1:2] == b"\0" else "utf-16-be", errors="replace")
-    try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError:
-        # Five bytes have no meaning in it.
-        return content.decode("cp1252", errors="replace")
-
-
-def find_delimiter(text: str) -> str:
-    """Return the delimiter that is most frequent in the first line."""
-    first = text.lstrip().partition("\n")[0]
-    return max(DELIMITERS, key=first.count)
 
 
 def find_service(header: Sequence[str]) -> Service | None:

@@ -36,6 +36,9 @@ from shop.models import (
     Payment,
     PaymentState,
     Product,
+    Return,
+    ReturnLine,
+    ReturnState,
     SavedAddress,
     StockAlert,
     View,
@@ -53,7 +56,7 @@ from tests.support.matrix.browser import Browser
 from tests.support.names.world import World
 from tests.support.shop.make import make_order, make_product
 
-GUEST_VIEWS: Final = ("order", "pay", "cancel", "claim")
+GUEST_VIEWS: Final = ("order", "pay", "cancel", "claim", "return_books", "return_slip")
 FEW: Final = 3  # copies of the product in the cart
 
 
@@ -113,6 +116,11 @@ class MatrixWorld:
         words: dict[str, Any] = {"name": "xqname", "address": "xqaddress", "email": "xqorder@example.org"}
         self.order = make_order(self.owner, Product.objects.order_by("pk")[0], key="xqkey", **words)
         self.guest_order = make_order(None, product, key="xqguestkey", email="guest@example.org")
+        self.order_return, self.guest_return = (
+            Return.objects.create(order=order, state=ReturnState.ACCEPTED, note=note)
+            for order, note in ((self.order, "xqreturn"), (self.guest_order, ""))
+        )
+        ReturnLine.objects.create(order_return=self.order_return, line=self.order.lines.get(), quantity=1)
         Product.objects.filter(pk=product.pk).update(reserved=F("reserved") + 1)
         self.payment = Payment.objects.create(
             order=self.order, key="xqpayment", amount=1, state=PaymentState.FAILED, reason="xqreason"
@@ -166,7 +174,7 @@ class MatrixWorld:
             Secret(self.digest, "accounts.session"),
             Secret(self.owner.password),
             Secret(self.owner.session_secret),
-            *(Secret(text, "shop.order") for text in ("xqname", "xqaddress", "xqorder@", "xqreason")),
+            *(Secret(text, "shop.order") for text in ("xqname", "xqaddress", "xqorder@", "xqreason", "xqreturn")),
             Secret("xqpayment", "shop.payment"),
             *(Secret(text) for text in ("2333313", "23333.13", "23,333.13")),  # the total of the cart
             Secret("xqsaved"),
@@ -211,6 +219,8 @@ class MatrixWorld:
             "social:year_picture year": (2026,),
             "shop pk": (self.order.pk,),
             "shop:address pk": (self.address.pk,),
+            "shop:return_slip return_pk": (self.order_return.pk,),
+            "shop:guest_return_slip return_pk": (self.guest_return.pk,),
             **{f"shop:guest_{view} pk": (self.guest_order.pk,) for view in GUEST_VIEWS},
             **{f"shop:guest_{view} token": (make_token(self.guest_order),) for view in GUEST_VIEWS},
             "moderation:report kind": ("post",),

@@ -19,7 +19,7 @@ from tests.support.mirror.command import run
 from tests.support.names.commands import parsers, takes_json
 from tests.support.names.shapes import Shapes
 
-MAPS: Final = {"[].errors": "<item>", "errors": "<error>", "done": "<act>", "dirt": "<dirt>"}
+MAPS: Final = {"[].errors": "<item>", "errors": "<error>", "done": "<act>", "dirt": "<dirt>", "refused": "<file>"}
 TRAFFIC: Final = "demo.management.commands.demo_traffic.run_visitors"
 DAY: Final = "2017-10-25"
 SPAN: Final = ("--from", DAY, "--to", DAY)
@@ -91,6 +91,11 @@ def _loginlog_runs(folder: Path) -> Iterator[tuple[str, ...]]:
 
 def _import_runs(folder: Path) -> Iterator[tuple[str, ...]]:
     yield ("demo_books",)
+    covers = folder / "covers"
+    covers.mkdir()
+    for name in ("1.jpg", "999999999.jpg"):
+        (covers / name).write_bytes(b"no picture")
+    yield ("import_covers", str(covers))
     yield ("import_goodbooks", str(goodbooks.write(folder, goodbooks.books_csv({}))))
     messages = folder / "CollegeMsg.txt"
     messages.write_text("1 2 1082040961\n", encoding="utf-8")

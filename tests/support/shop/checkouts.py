@@ -23,6 +23,7 @@ from shop.models import (
     Refund,
     RefundLine,
     RefundState,
+    ReturnLine,
 )
 from shop.payments import fake
 from shop.services import carts
@@ -62,6 +63,9 @@ def assert_ledger_is_right(stock: Mapping[int, int]) -> None:
     for state, pk, count in OrderLine.objects.values_list("order__state", "product_id", "quantity"):
         reserved[pk] += count if state == OrderState.RESERVED else 0
         sold[pk] += count if state in (OrderState.PAID, OrderState.SENT) else 0
+    back = ReturnLine.objects.filter(order_return__is_restocked=True)
+    for pk, count in back.values_list("line__product", "quantity"):
+        sold[pk] -= count
     rows = {pk: (left, kept) for pk, left, kept in Product.objects.values_list("pk", "stock", "reserved")}
     assert rows == {pk: (count - sold[pk], reserved[pk]) for pk, count in stock.items()}
     assert_money_is_right()
@@ -85,8 +89,9 @@ def assert_money_is_right() -> None:
             assert payment.left == 0 or payment.state in (PaymentState.STARTED, PaymentState.FAILED)
     for refund in Refund.objects.filter(payment__state=PaymentState.SUCCEEDED).prefetch_related("lines"):
         assert sum(part.amount for part in refund.lines.all()) == refund.amount
-    back: defaultdict[int | None, Counter[str]] = defaultdict(Counter)
+    back: defaultdict[int, Counter[str]] = defaultdict(Counter)
     for part in RefundLine.objects.exclude(line=None):
+        assert part.line_id is not None
         back[part.line_id].update(quantity=part.quantity, amount=part.amount, vat=part.vat or 0)
     for line in OrderLine.objects.filter(pk__in=back):
         assert back[line.pk]["quantity"] <= line.quantity

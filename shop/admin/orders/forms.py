@@ -1,0 +1,63 @@
+"""Forms of the actions on the page of an order."""
+
+import re
+from typing import Any, Final
+
+from django import forms
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.http import QueryDict
+from django.utils.translation import gettext_lazy as _
+
+from shop.admin.forms import MoneyField
+from shop.delivery.tracking import Tracking
+from shop.models import Order
+from shop.models.event import MAX_NOTE
+
+NUMBER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ./-]{0,39}")
+
+
+class TrackingForm(forms.Form):
+    """The carrier and the number of a parcel."""
+
+    carrier = forms.ChoiceField(label=_("carrier"), required=False)
+    number = forms.CharField(label=_("tracking number"), required=False, max_length=40)
+
+    def __init__(self, data: QueryDict | None = None, *, order: Order) -> None:
+        now = Tracking(order.carrier, order.tracking_number)
+        super().__init__(data, initial=now._asdict())
+        names = list(settings.SHOP_CARRIERS)
+        # The carrier of this order may have left the settings.
+        if now.carrier and now.carrier not in names:
+            names.append(now.carrier)
+        self.fields["carrier"].choices = [("", _("none")), *((name, name) for name in names)]  # type: ignore[attr-defined]
+
+    def clean_number(self) -> str:
+        # Copied numbers have several blanks, or blanks of other kinds.
+        number = " ".join(self.cleaned_data["number"].split())
+        if number and not NUMBER.fullmatch(number):
+            raise ValidationError(_("A tracking number has letters, digits, blanks and - . / only."))
+        return number
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean() or self.cleaned_data
+        if given.get("number") and not given.get("carrier"):
+            self.add_error("carrier", _("Choose the carrier of this number."))
+        return given
+
+    def make_tracking(self) -> Tracking:
+        """Return the parcel of a valid form."""
+        return Tracking(self.cleaned_data["carrier"], self.cleaned_data["number"])
+
+
+class NoteForm(forms.Form):
+    """A note for staff."""
+
+    text = forms.CharField(label=_("note"), max_length=MAX_NOTE, widget=forms.Textarea(attrs={"rows": 3}))
+
+
+class RefundForm(forms.Form):
+    """A refund of an amount, or of all that is left."""
+
+    amount = MoneyField(label=_("amount"), required=False)
+    reason = forms.CharField(label=_("reason for the buyer"), required=False, max_length=200)

@@ -1,0 +1,97 @@
+"""The books, payments and steps on the page of an order."""
+
+from typing import Any, ClassVar
+
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
+from unfold.admin import TabularInline
+from unfold.decorators import display
+
+from shop.delivery.vat import format_rate
+from shop.models import OrderEvent, OrderLine, Payment
+from shop.money import format_money
+
+
+class _OrderInline(TabularInline):
+    """Read-only rows of an order, for staff with a permission on orders."""
+
+    extra = 0
+    can_delete = False
+    hide_title = True
+
+    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return bool(request.user.has_perm("shop.view_order") or request.user.has_perm("shop.change_order"))
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+
+class LineInline(_OrderInline):
+    """The books of an order, at the prices of that time."""
+
+    model = OrderLine
+    verbose_name_plural = _("books")
+    fields = readonly_fields = ["title", "quantity", "unit_price", "line_total", "line_vat"]
+
+    @display(description=_("price"))
+    def unit_price(self, line: OrderLine) -> str:
+        return format_money(line.price)
+
+    @display(description=_("total"))
+    def line_total(self, line: OrderLine) -> str:
+        return format_money(line.total)
+
+    @display(description=_("included VAT"))
+    def line_vat(self, line: OrderLine) -> str:
+        if line.vat is None or line.vat_rate is None:
+            return "–"
+        return f"{format_money(line.vat)} ({format_rate(line.vat_rate)}%)"
+
+
+class PaymentInline(_OrderInline):
+    """The attempts to pay for an order."""
+
+    model = Payment
+    ordering: ClassVar[Any] = ["pk"]
+    fields = readonly_fields = ["words", "formatted_sum", "refunds", "reference", "failure", "created_at", "updated_at"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Payment]:
+        return super().get_queryset(request).prefetch_related("refunds")
+
+    @display(description=_("state"))
+    def words(self, payment: Payment) -> str:
+        return str(payment.status.label)
+
+    @display(description=_("amount"))
+    def formatted_sum(self, payment: Payment) -> str:
+        return format_money(payment.amount)
+
+    @display(description=_("refunds"))
+    def refunds(self, payment: Payment) -> str:
+        found = [
+            f"{format_money(refund.amount)} {refund.get_state_display()} ({refund.why})"
+            for refund in payment.refunds.all()
+        ]
+        return "; ".join(found) or "–"
+
+    @display(description=_("reason"))
+    def failure(self, payment: Payment) -> str:
+        return payment.why
+
+
+class EventInline(_OrderInline):
+    """The steps of an order, with the notes of staff."""
+
+    model = OrderEvent
+    fields = readonly_fields = ["created_at", "kind", "by", "remark"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[OrderEvent]:
+        return super().get_queryset(request).select_related("by")
+
+    @display(description=_("note"))
+    def remark(self, event: OrderEvent) -> str:
+        return event.why

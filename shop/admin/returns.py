@@ -1,0 +1,99 @@
+"""Returns in the admin: the queue of staff, with actions for each state."""
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from django.contrib import admin, messages
+from django.contrib.admin.models import CHANGE
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
+from unfold.admin import TabularInline
+from unfold.decorators import display
+
+from shop.admin.base import LedgerAdmin
+from shop.admin.row_actions import apply_to_each, warn_of_unchanged
+from shop.models import Return, ReturnLine
+from shop.returns.services import accept_return, receive_return, refuse_return
+
+STATE_LABELS = {"asked": "warning", "accepted": "info", "received": "success", "refused": "danger"}
+
+
+class _WithPermissionsOfOrders:
+    """Rows to which the permissions of orders apply."""
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return self.has_view_permission(request)
+
+    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return bool(request.user.has_perm("shop.view_order") or request.user.has_perm("shop.change_order"))
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return bool(request.user.has_perm("shop.change_order"))
+
+
+class ReturnLineInline(_WithPermissionsOfOrders, TabularInline):
+    """The books of a return."""
+
+    model = ReturnLine
+    extra = 0
+    can_delete = False
+    hide_title = True
+    fields = readonly_fields = ["line", "quantity", "reason"]
+
+
+@admin.register(Return)
+class ReturnAdmin(_WithPermissionsOfOrders, LedgerAdmin):
+    """Returns, the newest first. Staff write the answer of a refusal; services change the rest."""
+
+    list_display = ["number", "order_number", "status", "note", "created_at", "is_restocked"]
+    list_filter = ["state"]
+    ordering: ClassVar[Any] = ["-pk"]
+    fields = ["order", "state", "note", "answer", "refund", "is_restocked", "created_at", "decided_at", "received_at"]
+    readonly_fields = [name for name in fields if name != "answer"]
+    inlines = [ReturnLineInline]
+    actions = ["accept", "refuse", "receive_and_restock", "receive"]
+
+    @display(description=_("return"), ordering="pk")
+    def number(self, row: Return) -> str:
+        return row.number
+
+    @display(description=_("order"))
+    def order_number(self, row: Return) -> SafeString:
+        address = reverse("admin:shop_order_change", args=[row.order_id])
+        return format_html('<a class="underline" href="{}">#{}</a>', address, row.order_id)
+
+    @display(description=_("state"), label=STATE_LABELS)
+    def status(self, row: Return) -> tuple[str, str]:
+        return row.state, row.get_state_display()
+
+    @admin.action(description=_("Accept selected returns"), permissions=["change"])
+    def accept(self, request: HttpRequest, rows: QuerySet[Return]) -> None:
+        self._each(request, rows, lambda row: accept_return(row.pk, request.user))  # type: ignore[arg-type]
+
+    @admin.action(description=_("Refuse selected returns with their answers"), permissions=["change"])
+    def refuse(self, request: HttpRequest, rows: QuerySet[Return]) -> None:
+        self._each(request, rows, lambda row: refuse_return(row.pk, request.user))  # type: ignore[arg-type]
+
+    @admin.action(description=_("Books received: refund them, and put them back into stock"), permissions=["change"])
+    def receive_and_restock(self, request: HttpRequest, rows: QuerySet[Return]) -> None:
+        self._each(request, rows, lambda row: receive_return(row.pk, request.user, restock=True))  # type: ignore[arg-type]
+
+    @admin.action(description=_("Books received: refund them, but do not sell them again"), permissions=["change"])
+    def receive(self, request: HttpRequest, rows: QuerySet[Return]) -> None:
+        self._each(request, rows, lambda row: receive_return(row.pk, request.user, restock=False))  # type: ignore[arg-type]
+
+    def _each(self, request: HttpRequest, rows: QuerySet[Return], do: Callable[[Return], Any]) -> None:
+        done, undone = apply_to_each(self.chosen(request, rows), do, lambda row, refusal: str(refusal))
+        self.log(request, done, CHANGE, "")
+        warn_of_unchanged(self, request, undone)
+        text = ngettext("%(n)d return was changed.", "%(n)d returns were changed.", len(done)) % {"n": len(done)}
+        if done:
+            self.message_user(request, text, messages.SUCCESS)

@@ -1,0 +1,222 @@
+"""The page of an order in the admin has its actions, and tells why one is refused."""
+
+import re
+from typing import Any, Final
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Permission
+from django.core import mail
+from django.test import Client
+from django.utils import timezone
+from pytest_django.fixtures import Settings
+
+from accounts.models import User
+from shop import emails, personal
+from shop.delivery.tracking import Tracking, is_safe_link
+from shop.models import EventKind, Order, OrderState, Payment, PaymentState, Refund
+from shop.tasks import tell
+from tests.support.accounts.mail import take_hinted_tasks
+from tests.support.shop.make import make_order, make_product
+
+pytestmark = pytest.mark.django_db(transaction=True)
+LIST: Final = "/admin/shop/order/"
+NUMBER: Final = "JD01 4600-7"
+LINK: Final = "https://www.dhl.com/global-en/home/tracking.html?tracking-id=JD01%204600-7"
+SENDS: Final = 'value="send"'
+
+
+@pytest.fixture
+def buyer() -> User:
+    return User.objects.create_user("buyer", email="a@example.org")
+
+
+@pytest.fixture
+def paid(buyer: User) -> Order:
+    return make_paid(buyer, "paid")
+
+
+def make_paid(buyer: User | None, key: str, **fields: Any) -> Order:
+    values: dict[str, Any] = {"state": OrderState.PAID, "paid_at": timezone.now()} | fields
+    order = make_order(buyer, make_product(stock=5), key=key, **values)
+    Payment.objects.create(order=order, key=key, amount=order.total, state=PaymentState.SUCCEEDED)
+    return order
+
+
+def take(staff: Client, order: Order, action: str, **typed: str) -> str:
+    """Take an action on the page of an order and return the page after it."""
+    response = staff.post(f"{LIST}{order.pk}/change/", {"order_action": action, **typed}, follow=True)
+    assert response.redirect_chain == [(f"{LIST}{order.pk}/change/", 302)]
+    order.refresh_from_db()
+    return response.content.decode()
+
+
+def deliver() -> list[str]:
+    """Deliver the emails about orders. Return their texts."""
+    before = len(mail.outbox)
+    for _name, arguments in take_hinted_tasks(start="shop.tasks.tell"):
+        tell(*arguments)
+    return [str(letter.body) for letter in mail.outbox[before:]]
+
+
+def test_an_order_is_sent_with_a_parcel_that_its_buyer_can_track(
+    staff: Client, client: Client, buyer: User, paid: Order, settings: Settings
+) -> None:
+    page = staff.get(f"{LIST}{paid.pk}/change/").content.decode()
+    assert SENDS in page
+    for carrier, number, why in (
+        ("", NUMBER, "Choose the carrier"),
+        ("DHL", "1<b>", "letters, digits"),
+        ("X", "", "X"),
+    ):
+        assert why in take(staff, paid, "send", carrier=carrier, number=number)
+        assert paid.state == OrderState.PAID
+    assert "Marked as sent." in take(staff, paid, "send", carrier="DHL", number=" JD01\u00a0 4600-7 ")
+    assert (paid.state, paid.carrier, paid.tracking_number) == (OrderState.SENT, "DHL", NUMBER)
+    assert [(event.kind, event.by, event.why) for event in paid.events.all()] == [
+        (EventKind.SENT, User.objects.get(username="carol"), f"DHL {NUMBER}")
+    ]
+    assert LogEntry.objects.latest("pk").get_change_message() == "Marked as sent."
+    (letter,) = deliver()
+    assert f"Your parcel: DHL {NUMBER}\n{LINK}\n" in letter
+    assert "Tracking changed." in take(staff, paid, "track", carrier="UPS", number="1Z")
+    take(staff, paid, "track", carrier="UPS", number="1Z")  # no change, no step
+    assert paid.events.filter(kind=EventKind.TRACKED).count() == 1
+    assert not deliver()
+    shopper = Client()
+    shopper.force_login(buyer)
+    html = shopper.get(f"/shop/orders/{paid.pk}/").content.decode()
+    assert 'href="https://www.ups.com/track?tracknum=1Z"' in html
+    parcel = shopper.get(f"/shop/orders/{paid.pk}/", headers={"Accept": "application/json"}).json()["tracking"]
+    assert parcel == {"carrier": "UPS", "number": "1Z", "link": "https://www.ups.com/track?tracknum=1Z"}
+    # A carrier that the shop has left has no link, and stays on the page of staff.
+    settings.SHOP_CARRIERS = {}
+    assert "ups.com" not in shopper.get(f"/shop/orders/{paid.pk}/").content.decode()
+    page = staff.get(f"{LIST}{paid.pk}/change/").content.decode()
+    assert '<option value="UPS" selected>' in page
+
+
+def test_links_of_carriers_are_encrypted() -> None:
+    cases = {
+        "https://a.example/{number}": True,
+        "https://a.example/?id={number}": True,
+        "http://a.example/{number}": False,
+        "javascript://a.example/{number}": False,
+        "https://{number}.example/": False,
+        "https://a.example/": False,
+        "/{number}": False,
+        "": False,
+    }
+    assert {link: is_safe_link(link) for link in cases} == cases
+    assert [str(Tracking("DHL", "")), Tracking("DHL", "").link] == ["DHL", ""]
+
+
+def test_a_refusal_names_the_true_reason(staff: Client, paid: Order, settings: Settings) -> None:
+    settings.SHOP_ADDRESS_LETTERS = 0
+    made: dict[str, Order] = {
+        "reserved": make_order(None, make_product(), key="reserved"),
+        "paid": paid,
+        "sent": make_paid(None, "sent", state=OrderState.SENT),
+        "cancelled": make_paid(None, "cancelled", state=OrderState.CANCELLED, cancelled_at=timezone.now()),
+        "expired": make_order(None, make_product(), key="expired", state=OrderState.EXPIRED),
+    }
+    for state, action, why in [
+        ("reserved", "send", "it is not paid yet"),
+        ("cancelled", "send", "it was cancelled"),
+        ("expired", "send", "it was not paid in time"),
+        ("paid", "track", "it was not sent"),
+        ("sent", "cancel", "it was sent: refund it instead"),
+        ("expired", "cancel", "it was not paid in time, and nothing is reserved"),
+        ("reserved", "refund", "it is not paid yet"),
+        ("paid", "refund", "it was not sent: cancel it instead"),
+        ("expired", "refund", "it was not paid in time"),
+        ("cancelled", "refund", "it was cancelled, which refunds what was paid"),
+        ("reserved", "confirm", "it is not paid"),
+        ("cancelled", "confirm", "it was cancelled"),
+        ("paid", "confirm", "its address has had too many emails today"),
+        ("paid", "nothing", "This is not possible."),
+    ]:
+        order = made[state]
+        assert f"Not changed: #{order.pk} ({why})" in take(staff, order, action, carrier="DHL"), (state, action)
+        assert order.state == state, action
+    assert not LogEntry.objects.exists()
+    assert not deliver()
+
+
+def test_actions_follow_the_states_and_the_permissions(staff: Client, buyer: User, paid: Order) -> None:
+    clerk = Client()
+    dave = User.objects.create_user("dave", is_staff=True)
+    dave.user_permissions.set(Permission.objects.filter(codename="view_order"))
+    clerk.force_login(dave)
+    path = f"{LIST}{paid.pk}/change/"
+    assert "order_action" not in clerk.get(path).content.decode()
+    assert clerk.post(path, {"order_action": "cancel"}).status_code == 403
+    assert staff.post(f"{LIST}4711/change/", {"order_action": "cancel"}).status_code == 302
+    for state, expected in (
+        (OrderState.RESERVED, ["cancel", "note"]),
+        (OrderState.PAID, ["send", "confirm", "cancel", "refund", "note"]),
+        (OrderState.SENT, ["track", "confirm", "refund", "note"]),
+        (OrderState.CANCELLED, ["note"]),
+    ):
+        Order.objects.filter(pk=paid.pk).update(state=state)
+        shown = re.findall(r'name="order_action" value="(\w+)"', staff.get(path).content.decode())
+        assert shown == expected, state
+    Order.objects.filter(pk=paid.pk).update(state=OrderState.SENT)
+    assert "Refund ordered: €2.50." in take(staff, paid, "refund", amount="2.50", reason="A torn page.")
+    assert "That is more than is left to refund: €10.00." in take(staff, paid, "refund", amount="10.01")
+    assert "Refund ordered: €10.00." in take(staff, paid, "refund")
+    assert "its payment is refunded already" in take(staff, paid, "refund")
+    reasons = Refund.objects.order_by("pk").values_list("amount", "reason", "by__username")
+    assert list(reasons) == [(250, "A torn page.", "carol"), (1000, "the shop refunded the order", "carol")]
+    assert 'value="refund"' not in staff.get(path).content.decode()
+    other = make_paid(buyer, "other")
+    assert "Cancelled." in take(staff, other, "cancel")
+    assert other.state == OrderState.CANCELLED
+    assert LogEntry.objects.count() == 3
+
+
+def test_a_confirmation_is_sent_again_to_the_corrected_address(staff: Client, paid: Order) -> None:
+    Order.objects.filter(pk=paid.pk).update(email="right@example.org", confirmed_at=timezone.now())
+    assert "The confirmation is sent again." in take(staff, paid, "confirm")
+    (letter,) = deliver()
+    assert "We have received your payment" in letter
+    assert mail.outbox[-1].to == ["right@example.org"]
+    take(staff, paid, "confirm")
+    take(staff, paid, "cancel")
+    deliver()
+    assert ["cancelled" in each.subject for each in mail.outbox] == [False], "cancelled before the worker sent it"
+    assert emails.send_email("confirmed", paid.pk) == 0
+
+
+def test_notes_are_dated_signed_and_end_with_the_account(staff: Client, buyer: User, paid: Order) -> None:
+    text = "Rang <b>twice</b>. " + "x" * 900
+    assert "Note added." in take(staff, paid, "note", text=text)
+    assert "This field is required" in take(staff, paid, "note", text=" ")
+    (event,) = paid.events.all()
+    assert (event.kind, event.by.username, event.note) == (EventKind.NOTE, "carol", text)
+    page = staff.get(f"{LIST}{paid.pk}/change/").content.decode()
+    assert "Rang &lt;b&gt;twice&lt;/b&gt;." in page
+    shopper = Client()
+    shopper.force_login(buyer)
+    assert "twice" not in shopper.get(f"/shop/orders/{paid.pk}/").content.decode()
+    take(staff, paid, "send", carrier="DHL", number=NUMBER)
+    assert personal._anonymise_orders(buyer.pk) is False
+    paid.refresh_from_db()
+    assert (paid.tracking_number, {event.note for event in paid.events.all()}) == ("", {""})
+
+
+def test_packing_slips_are_in_the_languages_of_the_buyers(staff: Client, paid: Order) -> None:
+    chinese = make_paid(None, "chinese", language="zh-hans", name="Li & Co", address="Long Lane")
+    waiting = make_order(None, make_product(), key="waiting")
+    asked = {"action": "packing_slips", "_selected_action": [str(each.pk) for each in (paid, chinese, waiting)]}
+    page = staff.post(LIST, asked).content.decode()
+    assert page.count('<section class="slip"') == 2
+    assert "Li &amp; Co\nLong Lane" in page
+    assert f"<h1>Order {paid.pk}</h1>" in page
+    assert f"<h1>Order {chinese.pk}</h1>" not in page
+    assert '<section class="slip" lang="zh-hans"' in page
+    clerk = Client()
+    dave = User.objects.create_user("dave", is_staff=True)
+    dave.user_permissions.set(Permission.objects.filter(codename="view_order"))
+    clerk.force_login(dave)
+    assert "Li &amp; Co" not in clerk.post(LIST, asked, follow=True).content.decode()
