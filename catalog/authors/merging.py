@@ -8,8 +8,7 @@ from django.db.models import Q, QuerySet
 from catalog.details.models import BookDetails
 from catalog.following.models import AuthorFollow
 from catalog.models import Author, AuthorAlias, Book
-from common.database import SLICE_SIZE, repeat_after_conflict
-from common.database.pointing import point_rows_at
+from common.database import SLICE_SIZE, point_rows_at, repeat_after_conflict
 from common.ids import MAX_ID
 from mirror.utils import SQL_AWAY
 

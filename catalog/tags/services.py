@@ -8,8 +8,7 @@ from django.db.models import QuerySet
 
 from catalog.models import Book, Tag, TagAlias, Tagging, TagVote
 from catalog.tags.bulk import add_taggings, get_or_create_ids
-from common.database import repeat_after_conflict
-from common.database.pointing import point_rows_at
+from common.database import point_rows_at, repeat_after_conflict
 
 BATCH_SIZE = 5000
 _MOVE_TAGGINGS = """

@@ -2,6 +2,7 @@
 
 from common.database import open_file, pairs, request_priority
 from common.database.conflicts import repeat_after_conflict
+from common.database.pointing import point_rows_at
 from common.database.slices import SLICE_SIZE, Atomic, split_slices
 
 __all__ = [
@@ -9,6 +10,7 @@ __all__ = [
     "Atomic",
     "open_file",
     "pairs",
+    "point_rows_at",
     "repeat_after_conflict",
     "request_priority",
     "split_slices",

@@ -17,7 +17,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from accounts.ratelimit import count_event, get_client_address
 from common import clock
 from common.ids import parse_id
-from common.middleware.policy import allow_form_target
+from common.middleware import allow_form_target
 from common.paths import make_absolute, make_path
 from common.refusals import Refused
 from common.web import get_user_id, personal_page, redirect_window, require_login
