@@ -151,7 +151,7 @@ class Staff(Desk):
         self.open_order(self.sent)
         self.click(self.page.get_by_text("Refund order…"))
         self.press("Refund order")
-        self.expect_message("Refund ordered.")
+        self.expect_message("Refund ordered: €12.50.")
 
     def find_refunded(self) -> None:
         self.open_orders()
