@@ -11,7 +11,9 @@ class CatalogConfig(AppConfig):
 
     def ready(self) -> None:
         from catalog import personal
-        from catalog.pictures.services import delete_files_of
+        from catalog.pictures.services import COVER, PHOTO, delete_files_of
 
         personal.register_parts()
-        post_delete.connect(delete_files_of, dispatch_uid="catalog.pictures")
+        # Only of these models: with a receiver, Django reads rows before it deletes them.
+        for column in (COVER, PHOTO):
+            post_delete.connect(delete_files_of, sender=column.model, dispatch_uid=f"catalog.pictures.{column.column}")

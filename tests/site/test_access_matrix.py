@@ -27,10 +27,10 @@ UNSAFE: Final = ("POST", "PUT", "PATCH", "DELETE")
 # link that unsubscribes.
 WITHOUT_TOKEN: Final = {"set_theme", "set_language", "shop:callback", "notifications:unsubscribe"}
 # Actions that the admin never offers: counters are reset by an action, and the book of the world is one that the shop
-# sells, so it is withdrawn from sale. A decision about a case suspends a user.
+# sells, so it is withdrawn from sale. A decision about a case suspends a user. Pages of mirrors have jobs only.
 NEVER: Final = {
     ("accounts.failedlogins", "delete"), ("catalog.book", "delete"), ("accounts.suspension", "add"),
-    ("social.post", "delete"),
+    ("social.post", "delete"), ("mirror.change", "change"), ("mirror.state", "change"),
 }  # fmt: skip
 # Pages with the permissions of another model.
 SAME_AS: Final = {
