@@ -92,7 +92,7 @@ def test_an_unknown_author_is_404(client: Client, ann: Author, pk: str) -> None:
         response = client.get(f"/authors/{pk}/", headers=JSON)
     assert response.status_code == 404
     assert response.json() == {"error": {"message": "Author not found."}}
-    assert seen.sql == []
+    assert len(seen.sql) <= 1  # for an author who was merged into another one
     assert client.get(f"/authors/{pk}/").status_code == 404
     assert client.get(f"/authors/{pk}/posts/").status_code == 404
 
