@@ -22,6 +22,7 @@ def test_order_is_paid_on_the_page_of_the_provider(
 ) -> None:
     settings.SITE_URL = live_server.url
     alice = User.objects.create_user("alice", email="alice@example.org")
+    Product.objects.update(reserved=2)  # the copies of both orders
     for has_scripts in (True, False):
         order = make_order(alice, book, key=str(has_scripts))
         # A context of its own: those of the other tests visit no other host.
@@ -29,7 +30,8 @@ def test_order_is_paid_on_the_page_of_the_provider(
             page = sign_in(context.new_page(), alice, live_server)
             page.goto(f"{live_server.url}/shop/orders/{order.pk}/pay/")
             expect(page.get_by_text("the secure page of Stripe")).to_be_visible()
-            assert audit(page) == []
+            if has_scripts:  # axe needs them
+                assert audit(page) == []
             page.get_by_role("button", name="Pay €").press("Enter")
             # The buyer comes back once without having paid.
             expect(page.get_by_role("button", name="Pay at Stripe")).to_be_visible()
