@@ -14,7 +14,7 @@ from pytest_django.fixtures import Settings
 from accounts.models import User
 from shop import emails, personal
 from shop.delivery.tracking import Tracking, is_safe_link
-from shop.models import EventKind, Order, OrderState, Payment, PaymentState, Refund
+from shop.models import EventKind, Order, OrderState, Payment, PaymentState, Refund, RefundLine
 from shop.tasks import tell
 from tests.support.accounts.mail import take_hinted_tasks
 from tests.support.shop.make import make_order, make_product
@@ -220,3 +220,22 @@ def test_packing_slips_are_in_the_languages_of_the_buyers(staff: Client, paid: O
     dave.user_permissions.set(Permission.objects.filter(codename="view_order"))
     clerk.force_login(dave)
     assert "Li &amp; Co" not in clerk.post(LIST, asked, follow=True).content.decode()
+
+
+def test_copies_and_delivery_are_refunded_apart(staff: Client, buyer: User) -> None:
+    emma, moss = make_product("Emma", price=1250), make_product("Moss", price=700)
+    order = make_order(buyer, emma, moss, quantity=3, key="three", state=OrderState.SENT, paid_at=timezone.now())
+    Order.objects.filter(pk=order.pk).update(total=order.total + 490, delivery_price=490, delivery_name="Post")
+    Payment.objects.create(order=order, key="three", amount=order.total + 490, state=PaymentState.SUCCEEDED)
+    first, second = (f"copies_{pk}" for pk in order.lines.order_by("pk").values_list("pk", flat=True))
+    page = staff.get(f"{LIST}{order.pk}/change/").content.decode()
+    assert f'name="{first}" min="0" max="3"' in page
+    assert "Copies of “Moss”" in page
+    assert "Refund ordered: €17.40." in take(staff, order, "refund", **{first: "1", "with_delivery": "on"})
+    assert "with_delivery" not in staff.get(f"{LIST}{order.pk}/change/").content.decode()
+    both = take(staff, order, "refund", amount="1.00", **{second: "1"})
+    assert "Type an amount, or choose copies and delivery." in both
+    assert "less than or equal to 2" in take(staff, order, "refund", **{first: "3"})
+    assert "Refund ordered: €39.00." in take(staff, order, "refund", **{first: "2", second: "2"})
+    taken = RefundLine.objects.order_by("pk").values_list("line__title", "quantity", "amount")
+    assert list(taken) == [("Emma", 1, 1250), (None, 0, 490), ("Emma", 2, 2500), ("Moss", 2, 1400)]

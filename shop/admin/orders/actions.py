@@ -22,7 +22,7 @@ from shop.money import format_money
 from shop.selectors.order_states import TO_SEND
 from shop.services.order_work import add_note, change_tracking, resend_confirmation
 from shop.services.orders import cancel_order, mark_order_sent
-from shop.services.refunds import REFUNDED_BY_STAFF, refund_order
+from shop.services.refunds import REFUNDED_BY_STAFF, load_refundable_parts, refund_order
 
 ACTION: Final = "order_action"  # the parameter with the name of the action
 
@@ -60,7 +60,7 @@ def list_actions(order: Order) -> OrderActions:
     return OrderActions(
         order,
         tracking=TrackingForm(order=order) if is_on_its_way else None,
-        refund=RefundForm() if is_on_its_way and is_refundable else None,
+        refund=RefundForm(parts=load_refundable_parts(order)) if is_on_its_way and is_refundable else None,
         note=NoteForm(),
         can_be_cancelled=order.state in (OrderState.RESERVED, OrderState.PAID),
         can_be_confirmed=is_on_its_way and order.paid_at is not None and order.email != "",
@@ -123,7 +123,7 @@ def _make_form(request: HttpRequest, order: Order) -> Form | None:
     if action in ("send", "track"):
         return TrackingForm(request.POST, order=order)
     if action == "refund":
-        return RefundForm(request.POST)
+        return RefundForm(request.POST, parts=load_refundable_parts(order))
     return NoteForm(request.POST) if action == "note" else None
 
 
@@ -140,8 +140,8 @@ def _take(action: str, order: Order, by: Any, form: Any) -> str:
             cancel_order(order.pk, by)
             return gettext("Cancelled.")
         case "refund":
-            typed = form.cleaned_data
-            made = refund_order(order.pk, by, amount=typed["amount"], reason=typed["reason"] or REFUNDED_BY_STAFF)
+            reason = form.cleaned_data["reason"] or REFUNDED_BY_STAFF
+            made = refund_order(order.pk, by, reason=reason, **form.get_choice())
             return gettext("Refund ordered: %(amount)s.") % {"amount": format_money(made.amount)}
         case "confirm":
             resend_confirmation(order.pk, by)

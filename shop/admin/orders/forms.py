@@ -1,6 +1,7 @@
 """Forms of the actions on the page of an order."""
 
 import re
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from django import forms
@@ -13,7 +14,9 @@ from shop.admin.forms import MoneyField
 from shop.delivery.tracking import Tracking
 from shop.models import Order
 from shop.models.event import MAX_NOTE
+from shop.services.refunds import RefundablePart
 
+DELIVERY: Final = "with_delivery"
 NUMBER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ./-]{0,39}")
 
 
@@ -57,7 +60,43 @@ class NoteForm(forms.Form):
 
 
 class RefundForm(forms.Form):
-    """A refund of an amount, or of all that is left."""
+    """A refund of an amount, of copies and delivery, or of all that is left. parts: what is left."""
 
     amount = MoneyField(label=_("amount"), required=False)
     reason = forms.CharField(label=_("reason for the buyer"), required=False, max_length=200)
+
+    def __init__(self, data: QueryDict | None = None, *, parts: Iterable[RefundablePart]) -> None:
+        super().__init__(data)
+        self.lines: dict[str, int] = {}
+        for part in parts:
+            if part.line is not None and part.quantity:
+                name = f"copies_{part.line.pk}"
+                self.lines[name] = part.line.pk
+                label = _("copies of “%(title)s”") % {"title": part.line.title}
+                self.fields[name] = forms.IntegerField(
+                    label=label, required=False, min_value=0, max_value=part.quantity
+                )
+            elif part.line is None and part.amount:
+                self.fields[DELIVERY] = forms.BooleanField(label=_("and delivery"), required=False)
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean() or self.cleaned_data
+        if given.get("amount") is not None and self._has_parts(given):
+            self.add_error("amount", _("Type an amount, or choose copies and delivery."))
+        return given
+
+    def _has_parts(self, given: Mapping[str, Any]) -> bool:
+        return any(given.get(name) for name in (*self.lines, DELIVERY))
+
+    def get_choice(self) -> dict[str, Any]:
+        """Return what to refund, as the arguments of ``refund_order``."""
+        given = self.cleaned_data
+        if not self._has_parts(given):
+            return {"amount": given["amount"]}
+        quantities = {pk: given[name] or 0 for name, pk in self.lines.items()}
+        return {"quantities": quantities, "with_delivery": given.get(DELIVERY, False)}
+
+    @property
+    def part_fields(self) -> list[forms.BoundField]:
+        """The fields of copies and delivery."""
+        return [field for field in self if field.name in self.lines or field.name == DELIVERY]
