@@ -6,6 +6,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import F, QuerySet
 
+from accounts.models import User
 from accounts.notifications.kinds import list_kinds
 from accounts.notifications.models import Mailing, Notification, Preference, Way
 from common import clock
@@ -69,8 +70,12 @@ def set_ways(user_id: int, ways: Mapping[str, Way]) -> None:
 @repeat_after_conflict
 def unsubscribe(user_id: int, way: Way) -> int:
     """Send the reader no more emails of this way. Return the number of kinds that had it."""
-    kinds = [kind for kind, chosen in get_ways(user_id).items() if chosen == way]
-    set_ways(user_id, dict.fromkeys(kinds, Way.SITE))
+    with transaction.atomic():
+        # The link in an email outlives the account.
+        if not User.objects.select_for_update(no_key=True).filter(pk=user_id).values_list("pk").first():
+            return 0
+        kinds = [kind for kind, chosen in get_ways(user_id).items() if chosen == way]
+        set_ways(user_id, dict.fromkeys(kinds, Way.SITE))
     return len(kinds)
 
 

@@ -262,7 +262,7 @@ def test_settings_page_shows_and_changes_each_kind(client: Client, readers: list
     assert services.get_ways(alice.pk)["reply"] == Way.OFF
     page = client.post("/notifications/settings/", {**ways, "reply": "pigeon"}).content.decode()
     assert "pigeon" in page
-    assert Preference.objects.get().way == Way.OFF
+    assert Preference.objects.get(kind="reply").way == Way.OFF
 
 
 def test_one_click_ends_the_emails(readers: list[User], post: Post, moved: Clock) -> None:
