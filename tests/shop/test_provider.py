@@ -23,7 +23,6 @@ from shop.payments import (
 from tests.support.shop.stripe_double import SECRET, StripeDouble, run_double
 
 pytestmark = pytest.mark.django_db
-KEY = make_key(clock.now())
 GOOD, BAD = TypedCard(fake.GOOD_CARD), TypedCard(fake.REFUSED_CARD)
 
 
@@ -65,6 +64,12 @@ def stripe_case(settings: Settings) -> Iterator[ProviderCase]:
         yield ProviderCase(PaidAtOnce(double), GOOD, BAD)
 
 
+@pytest.fixture
+def key() -> str:
+    """Return a new key, because Stripe's payments are found by the time in it."""
+    return make_key(clock.now())
+
+
 @pytest.fixture(params=["fake_case", "stripe_case"])
 def case(request: pytest.FixtureRequest) -> ProviderCase:
     """Return the case of each provider, from a fixture of its own, which may start a stub of the provider's API."""
@@ -72,43 +77,43 @@ def case(request: pytest.FixtureRequest) -> ProviderCase:
     return found
 
 
-def test_a_key_is_charged_once(case: ProviderCase) -> None:
-    first = case.provider.charge(KEY, 500, case.good)
+def test_a_key_is_charged_once(case: ProviderCase, key: str) -> None:
+    first = case.provider.charge(key, 500, case.good)
     assert first.outcome is Outcome.SUCCEEDED
     assert first.reference
-    assert case.provider.charge(KEY, 900, case.bad) == first
-    assert case.provider.find(KEY) == first
+    assert case.provider.charge(key, 900, case.bad) == first
+    assert case.provider.find(key) == first
 
 
 def test_an_unknown_key_has_no_outcome(case: ProviderCase) -> None:
     assert case.provider.find(make_key(clock.now())) is None
 
 
-def test_a_declined_card_fails_with_a_reason(case: ProviderCase) -> None:
-    answer = case.provider.charge(KEY, 500, case.bad)
+def test_a_declined_card_fails_with_a_reason(case: ProviderCase, key: str) -> None:
+    answer = case.provider.charge(key, 500, case.bad)
     assert answer.outcome is Outcome.FAILED
     assert answer.reason
-    assert case.provider.find(KEY) == answer
+    assert case.provider.find(key) == answer
 
 
-def test_a_forbidden_key_is_never_charged(case: ProviderCase) -> None:
-    assert case.provider.give_up(KEY).outcome is Outcome.FAILED
-    assert case.provider.charge(KEY, 500, case.good).outcome is Outcome.FAILED
+def test_a_forbidden_key_is_never_charged(case: ProviderCase, key: str) -> None:
+    assert case.provider.give_up(key).outcome is Outcome.FAILED
+    assert case.provider.charge(key, 500, case.good).outcome is Outcome.FAILED
 
 
-def test_forbidding_a_key_reports_an_earlier_charge(case: ProviderCase) -> None:
-    answer = case.provider.charge(KEY, 500, case.good)
-    assert case.provider.give_up(KEY) == answer
+def test_forbidding_a_key_reports_an_earlier_charge(case: ProviderCase, key: str) -> None:
+    answer = case.provider.charge(key, 500, case.good)
+    assert case.provider.give_up(key) == answer
 
 
-def test_parts_are_refunded_once_each_and_never_more_than_was_charged(case: ProviderCase) -> None:
-    case.provider.charge(KEY, 500, case.good)
+def test_parts_are_refunded_once_each_and_never_more_than_was_charged(case: ProviderCase, key: str) -> None:
+    case.provider.charge(key, 500, case.good)
     for _time in range(2):
-        case.provider.refund(KEY, "first", 200)
-        case.provider.refund(KEY, "second", 250)
+        case.provider.refund(key, "first", 200)
+        case.provider.refund(key, "second", 250)
     with pytest.raises(Exception):  # noqa: B017, PT011  (each provider has an error of its own)
-        case.provider.refund(KEY, "third", 51)
-    case.provider.refund(KEY, "fourth", 50)
+        case.provider.refund(key, "third", 51)
+    case.provider.refund(key, "fourth", 50)
 
 
 @pytest.mark.parametrize("body", [b"", b"{}", b'{"key": "key", "outcome": "succeeded"}'])
