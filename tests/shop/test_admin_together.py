@@ -171,7 +171,7 @@ def test_each_unchanged_row_is_listed_with_its_reason(staff: Client, monkeypatch
     product = make_product(stock=5)
     paid, odd = (make_order(None, product, key=k, state=OrderState.PAID, paid_at=timezone.now()) for k in "12")
     waiting, gone = make_order(None, product, key="3"), make_order(None, product, key="4", state=OrderState.CANCELLED)
-    monkeypatch.setattr("shop.admin.orders.mark_order_sent", failing_for(odd))
+    monkeypatch.setattr("shop.admin.orders.steps.mark_order_sent", failing_for(odd))
     page = act(staff, ORDERS, "mark_sent", paid, odd, waiting, gone, confirmed="yes")
     assert "1 order was marked as sent." in page
     for words in (
