@@ -176,8 +176,8 @@ def test_each_unchanged_row_is_listed_with_its_reason(staff: Client, monkeypatch
     assert "1 order was marked as sent." in page
     for words in (
         f"#{odd.pk} (an error: see the log)",
-        f"#{waiting.pk} (waiting for payment)",
-        f"#{gone.pk} (cancelled)",
+        f"#{waiting.pk} (it is not paid yet)",
+        f"#{gone.pk} (it was cancelled)",
     ):
         assert words in page
     assert set(Order.objects.values_list("key", "state")) == {
