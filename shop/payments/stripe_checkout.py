@@ -103,7 +103,7 @@ class StripeCheckout:
     def _use_up(self, key: str) -> Session:
         """Open a session that cannot take money. Stripe then refuses any other request with this idempotency key.
 
-        Raises IdempotencyError if the request to pay has arrived meanwhile.
+        Raises Stripe's error about the key if the request to pay has arrived meanwhile.
         """
         params: SessionCreateParams = {
             "mode": "setup",
