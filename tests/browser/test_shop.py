@@ -73,7 +73,7 @@ def test_book_is_ordered_paid_and_cancelled(open_page: OpenPage, emma: Product, 
     expect(page.get_by_role("banner")).to_contain_text("2")
 
     page.get_by_label("Quantity of Emma").fill("3")
-    page.get_by_role("button", name="Update").click()
+    page.get_by_label("Quantity of Emma").press("Enter")
     expect(page.locator(".sums")).to_contain_text("€37.50")
     page.get_by_role("link", name="Proceed to checkout").click()
     log_in(page)

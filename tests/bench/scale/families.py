@@ -140,6 +140,8 @@ uid:{<user_id>}:timeline | active | 400
 uid:{<user_id>}:mentions | active | 20
 global:timeline | 1 | 1000
 author:{<author_id>}:posts | authors | 60
+author_followers:{<author_id>} | authors | 20
+uid:{<user_id>}:authors | active | 5
 book:{<book_id>}:posts | books | 40
 {hashtag}:<name> | tags | 100
 review:<post_id> | reviews || post:<post_id>
