@@ -46,6 +46,10 @@ document.addEventListener("click", (event) => {
   field.value = Math.max(field.min, wanted);
   htmx.trigger(field, "change");
 });
+// The new quantity has the step already. htmx sends the button that was pressed last with it.
+document.addEventListener("htmx:configRequest", ({ detail }) => {
+  if (detail.triggeringEvent?.type === "change") detail.formData.delete("step");
+});
 
 // What was added to the cart appears below the header, until the visitor does something else.
 document.addEventListener("htmx:oobAfterSwap", ({ detail: { target } }) => {
