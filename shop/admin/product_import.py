@@ -1,7 +1,9 @@
 """The page that changes prices, stock and weights by a CSV file: first a dry run, then the changes."""
 
 import binascii
+import hashlib
 from base64 import b64decode, b64encode
+from collections.abc import Sequence
 from typing import Any, Final
 
 from django.contrib import messages
@@ -48,6 +50,11 @@ class ProductImportAdmin(ModelAdmin):
         table = read_product_table(content)
         if table.errors or "content" not in request.POST:
             return self._render(request, table, content)
+        # The file alone does not tell what staff saw: copies may have been sold since, or a colleague changed the row.
+        if request.POST.get("seen") != _digest(table.edits):
+            text = _("Products have changed since the file was checked. Check the changes again.")
+            self.message_user(request, text, messages.WARNING)
+            return self._render(request, table, content)
         try:
             apply_edits(table.edits)
         except Refused as error:
@@ -69,6 +76,7 @@ class ProductImportAdmin(ModelAdmin):
             "edits": [(edit.product, _describe(edit)) for edit in edits[:MAX_SHOWN]],
             "errors": table.errors[:MAX_SHOWN] if table else [],
             "content": b64encode(content).decode() if table and edits and not table.errors else "",
+            "seen": _digest(edits),
             "columns": ", ".join([KEY, *COLUMNS]),
             "max_rows": MAX_ROWS,
         }
@@ -85,6 +93,12 @@ def _read_content(request: HttpRequest) -> bytes:
     file = request.FILES.get("file")
     # The content of a larger file was not kept.
     return file.read() if file is not None and file.size and file.size <= MAX_BYTES else b""
+
+
+def _digest(edits: Sequence[ProductEdit]) -> str:
+    """Return a digest of the changes that the page shows."""
+    shown = [(edit.product.pk, sorted(edit.changes.items())) for edit in edits]
+    return hashlib.sha256(repr(shown).encode()).hexdigest()
 
 
 def _describe(edit: ProductEdit) -> list[str]:

@@ -40,8 +40,8 @@ def read_errors(page: str) -> list[tuple[str, str, str]]:
 
 
 def confirm(client: Client, page: str) -> str:
-    (content,) = re.findall(r'name="content" value="([^"]+)"', page)
-    return str(client.post(IMPORT, {"content": content}, follow=True).content.decode())
+    fields = dict(re.findall(r'type="hidden" name="(content|seen)" value="([^"]+)"', page))
+    return str(client.post(IMPORT, fields, follow=True).content.decode())
 
 
 def values(*products: Product) -> list[tuple[int, int, int]]:
@@ -61,7 +61,11 @@ def test_a_download_comes_back_with_changes_after_a_dry_run(staff: Client) -> No
         assert "price: €12.50 → €13.00, in stock: 5 → 7" in page
     assert values(emma, moss) == [(1250, 5, 400), (700, 9, 400)]
     Product.objects.filter(pk=emma.pk).update(stock=F("stock") - 1)  # a sale meanwhile
-    assert "1 product was changed." in confirm(staff, page)
+    again = confirm(staff, page)
+    assert "Products have changed since the file was checked." in again
+    assert "in stock: 4 → 7" in again
+    assert values(emma, moss) == [(1250, 4, 400), (700, 9, 400)]
+    assert "1 product was changed." in confirm(staff, again)
     assert values(emma, moss) == [(1300, 7, 400), (700, 9, 400)]
     assert AuditEvent.objects.get(kind="staff").details == "Change. price: €12.50 → €13.00, in stock: 4 → 7"
 
