@@ -44,7 +44,7 @@ def make_email(about: str, order: Order) -> EmailMultiAlternatives:
         context |= {"vat": view.vat, "arrival": view.arrival, "tracking": view.tracking}
         if about in RETURN_STATES and (found := _find_return(about, order)):
             context |= {"found": found, "slip": make_slip_path(order, found.pk)}
-        if about == "refunded":
+        if about in ("refunded", "cancelled"):
             context["refunds"] = Refund.objects.filter(payment__order=order)
         context |= {"seller": get_seller(), "return_days": settings.RETURN_DAYS}
         # The name of a company may be a host name.

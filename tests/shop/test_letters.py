@@ -41,9 +41,9 @@ def make_buyer() -> User:
     ("about", "subject", "says"),
     [
         ("confirmed", "Your Diptych order {}", "We have received your payment"),
-        ("cancelled", "Your order {} was cancelled", "is refunded to the original payment method"),
+        ("cancelled", "Your order {} was cancelled", "Refunds go to the original payment method"),
         ("sent", "Your order {} is on its way", "has been sent"),
-        ("refunded", "Your order {} is refunded", "is refunded to the original payment method"),
+        ("refunded", "Refund for your order {}", "Refunds go to the original payment method"),
     ],
 )
 def test_an_email_lists_the_order_and_links_to_it(order: Order, about: str, subject: str, says: str) -> None:
