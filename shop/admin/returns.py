@@ -1,6 +1,7 @@
 """Returns in the admin: the queue of staff, with actions for each state."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar
 
 from django.contrib import admin, messages
@@ -10,6 +11,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 from unfold.admin import TabularInline
@@ -17,7 +19,7 @@ from unfold.decorators import display
 
 from shop.admin.base import LedgerAdmin
 from shop.admin.row_actions import apply_to_each, warn_of_unchanged
-from shop.models import Return, ReturnLine
+from shop.models import EventKind, Return, ReturnLine
 from shop.returns.services import accept_return, receive_return, refuse_return
 
 STATE_LABELS = {"asked": "warning", "accepted": "info", "received": "success", "refused": "danger"}
@@ -76,23 +78,25 @@ class ReturnAdmin(_WithPermissionsOfOrders, LedgerAdmin):
 
     @admin.action(description=_("Accept selected returns"), permissions=["change"])
     def accept(self, request: HttpRequest, rows: QuerySet[Return]) -> None:
-        self._each(request, rows, lambda row: accept_return(row.pk, request.user))  # type: ignore[arg-type]
+        self._each(request, rows, EventKind.RETURN_ACCEPTED, accept_return)
 
     @admin.action(description=_("Refuse selected returns with their answers"), permissions=["change"])
     def refuse(self, request: HttpRequest, rows: QuerySet[Return]) -> None:
-        self._each(request, rows, lambda row: refuse_return(row.pk, request.user))  # type: ignore[arg-type]
+        self._each(request, rows, EventKind.RETURN_REFUSED, refuse_return)
 
     @admin.action(description=_("Books received: refund them, and put them back into stock"), permissions=["change"])
     def receive_and_restock(self, request: HttpRequest, rows: QuerySet[Return]) -> None:
-        self._each(request, rows, lambda row: receive_return(row.pk, request.user, restock=True))  # type: ignore[arg-type]
+        self._each(request, rows, EventKind.RETURN_RECEIVED, partial(receive_return, restock=True))
 
     @admin.action(description=_("Books received: refund them, but do not sell them again"), permissions=["change"])
     def receive(self, request: HttpRequest, rows: QuerySet[Return]) -> None:
-        self._each(request, rows, lambda row: receive_return(row.pk, request.user, restock=False))  # type: ignore[arg-type]
+        self._each(request, rows, EventKind.RETURN_RECEIVED, partial(receive_return, restock=False))
 
-    def _each(self, request: HttpRequest, rows: QuerySet[Return], do: Callable[[Return], Any]) -> None:
-        done, undone = apply_to_each(self.chosen(request, rows), do, lambda row, refusal: str(refusal))
-        self.log(request, done, CHANGE, "")
+    def _each(self, request: HttpRequest, rows: QuerySet[Return], step: EventKind, do: Callable[..., Any]) -> None:
+        """Do something with each return, called with its id and the member of staff."""
+        chosen = self.chosen(request, rows)
+        done, undone = apply_to_each(chosen, lambda row: do(row.pk, request.user), lambda row, refusal: str(refusal))
+        self.log(request, done, CHANGE, f"{capfirst(step.label)}.")
         warn_of_unchanged(self, request, undone)
         text = ngettext("%(n)d return was changed.", "%(n)d returns were changed.", len(done)) % {"n": len(done)}
         if done:

@@ -4,6 +4,7 @@ import re
 from datetime import timedelta
 
 import pytest
+from django.contrib.admin.models import LogEntry
 from django.core import mail
 from django.test import Client
 from django.utils import timezone
@@ -93,6 +94,7 @@ def test_a_buyer_returns_books_and_staff_receive_them(
     assert "A &lt;torn&gt; cover" in staff.get("/admin/shop/return/").content.decode()
     assert "write the answer to the buyer first" in act("refuse")
     assert "1 return was changed." in act("accept")
+    assert LogEntry.objects.latest("pk").get_change_message() == "Return accepted."
     assert tell("return_accepted", order.pk) == 1
     assert found.number in mail.outbox[-1].subject
     slip_text = client.get(slip).content.decode()
