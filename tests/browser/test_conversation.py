@@ -151,6 +151,8 @@ def test_a_conversation_is_led_and_notified(dispute: Dispute, visitors: Visitors
         guest.see("The butler did it")
         guest.press("link", _("Edit"))
         guest.type(_("Text"), "The gardener did it, @alice")
+        if visitors.setting.has_scripts:
+            expect(guest.page.get_by_role("option", name="alice")).to_be_visible()
         guest.press("button", _("Save"))
         guest.press("link", _("edited"))
         guest.unfold("the end", place=1)
