@@ -2,7 +2,8 @@
 
 This follows Unicode Technical Standard 39. The tables come from ``confusable_homoglyphs``, which has no skeletons: for
 each letter it lists the prototype of all similar letters, and for a prototype all letters that are similar to it.
-PyICU would need ICU's headers to build. The stored skeletons are not unique, because older names may collide.
+PyICU would need ICU's headers to build. Its tables take 6 MB, so a process loads them with the first name that it
+checks. The stored skeletons are not unique, because older names may collide.
 """
 
 import unicodedata
@@ -12,8 +13,6 @@ from typing import Final
 
 import idna
 import regex
-from confusable_homoglyphs.categories import unique_aliases
-from confusable_homoglyphs.confusables import confusables_data
 
 MAX_SKELETON: Final = 200
 # Scripts that may be mixed ("highly restrictive" in the standard). Any other name must use a single script.
@@ -56,6 +55,8 @@ def has_misleading_characters(name: str) -> bool:
 
     Joiners are not looked at here, since ``find_misplaced_joiner`` accepts them only where they are visible.
     """
+    from confusable_homoglyphs.categories import unique_aliases
+
     if _invisible_pattern.search(name.translate(_joiners)):
         return True
     shown = unicodedata.normalize("NFKC", name)
@@ -98,6 +99,8 @@ def skeleton(name: str) -> str:
 
 @lru_cache(maxsize=10_000)
 def _find_prototype(letter: str) -> str:
+    from confusable_homoglyphs.confusables import confusables_data
+
     alike = confusables_data.get(letter, [])
     if len(alike) != 1:
         return letter  # the letter has no lookalike, or is itself a prototype

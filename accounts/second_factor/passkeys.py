@@ -1,31 +1,26 @@
-"""Passkeys (WebAuthn), with py_webauthn. The session stores the challenge of a page, which is valid once."""
+"""Passkeys (WebAuthn), with py_webauthn. The session stores the challenge of a page, which is valid once.
+
+Few processes ever need py_webauthn, which takes 5 MB with its libraries. So the functions import it.
+"""
 
 import ipaddress
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import webauthn
 from django.db import IntegrityError, transaction
 from django.http import HttpRequest
 from django.http.request import split_domain_port
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
-from webauthn.helpers import base64url_to_bytes, bytes_to_base64url, options_to_json
-from webauthn.helpers.exceptions import WebAuthnException
-from webauthn.helpers.structs import (
-    AuthenticatorSelectionCriteria,
-    PublicKeyCredentialDescriptor,
-    ResidentKeyRequirement,
-    UserVerificationRequirement,
-)
 
 from accounts.models import User
 from accounts.second_factor.models import Passkey
 
+if TYPE_CHECKING:
+    from webauthn.helpers.structs import PublicKeyCredentialDescriptor
+
 MAX_PASSKEYS: Final = 20  # per user
 CHALLENGE_KEY: Final = "_passkey_challenge"
 SITE_NAME: Final = "Diptych"
-# Errors of py_webauthn for forged input. Deeply nested JSON raises RecursionError.
-INVALID_INPUT_ERRORS: Final = (WebAuthnException, ValueError, KeyError, TypeError, RecursionError)
 
 
 def can_use_passkeys(request: HttpRequest) -> bool:
@@ -39,6 +34,14 @@ def can_use_passkeys(request: HttpRequest) -> bool:
 
 def make_creation_options(request: HttpRequest, user: User) -> str:
     """Return the browser's options for creating a passkey, as JSON."""
+    import webauthn
+    from webauthn.helpers import bytes_to_base64url, options_to_json
+    from webauthn.helpers.structs import (
+        AuthenticatorSelectionCriteria,
+        ResidentKeyRequirement,
+        UserVerificationRequirement,
+    )
+
     options = webauthn.generate_registration_options(
         rp_id=_get_host(request),
         rp_name=SITE_NAME,
@@ -55,6 +58,10 @@ def make_creation_options(request: HttpRequest, user: User) -> str:
 
 def make_request_options(request: HttpRequest, user_id: int) -> str:
     """Return the browser's options for using a passkey of the user, as JSON; "" if the user has none."""
+    import webauthn
+    from webauthn.helpers import bytes_to_base64url, options_to_json
+    from webauthn.helpers.structs import UserVerificationRequirement
+
     allowed = _list_credentials(user_id) if can_use_passkeys(request) else []
     if not allowed:
         return ""
@@ -72,9 +79,12 @@ def add_passkey(request: HttpRequest, user_id: int, name: str, credential: str) 
 
     Return False for an invalid response, a known credential, or more than ``MAX_PASSKEYS`` passkeys.
     """
+    import webauthn
+    from webauthn.helpers import bytes_to_base64url
+
     try:
         made = webauthn.verify_registration_response(credential=credential, **_make_expectations(request))
-    except INVALID_INPUT_ERRORS:
+    except _list_input_errors():
         return False
     row = Passkey(
         user_id=user_id,
@@ -98,6 +108,9 @@ def use_passkey(request: HttpRequest, user_id: int, credential: str) -> bool:
 
     A signature counter that does not grow indicates a copied key, so it is refused.
     """
+    import webauthn
+    from webauthn.helpers import bytes_to_base64url
+
     try:
         given = webauthn.helpers.parse_authentication_credential_json(credential)
         row = Passkey.objects.get(user=user_id, credential_id=bytes_to_base64url(given.raw_id))
@@ -107,14 +120,23 @@ def use_passkey(request: HttpRequest, user_id: int, credential: str) -> bool:
             credential_current_sign_count=row.sign_count,
             **_make_expectations(request),
         )
-    except (Passkey.DoesNotExist, *INVALID_INPUT_ERRORS):
+    except (Passkey.DoesNotExist, *_list_input_errors()):
         return False
     used = Passkey.objects.filter(pk=row.pk, sign_count=row.sign_count)
     return used.update(sign_count=done.new_sign_count, used_at=timezone.now()) == 1
 
 
+def _list_input_errors() -> tuple[type[Exception], ...]:
+    """Return the errors of py_webauthn for forged input. Deeply nested JSON raises RecursionError."""
+    from webauthn.helpers.exceptions import WebAuthnException
+
+    return WebAuthnException, ValueError, KeyError, TypeError, RecursionError
+
+
 def _make_expectations(request: HttpRequest) -> dict[str, Any]:
     """Return the challenge and the site that a response must name. Raises KeyError without a challenge."""
+    from webauthn.helpers import base64url_to_bytes
+
     return {
         "expected_challenge": base64url_to_bytes(request.session.pop(CHALLENGE_KEY)),
         "expected_rp_id": _get_host(request),
@@ -126,6 +148,9 @@ def _get_host(request: HttpRequest) -> str:
     return split_domain_port(request.get_host())[0]
 
 
-def _list_credentials(user_id: int) -> list[PublicKeyCredentialDescriptor]:
+def _list_credentials(user_id: int) -> "list[PublicKeyCredentialDescriptor]":
+    from webauthn.helpers import base64url_to_bytes
+    from webauthn.helpers.structs import PublicKeyCredentialDescriptor
+
     ids = Passkey.objects.filter(user=user_id).order_by("pk").values_list("credential_id", flat=True)
     return [PublicKeyCredentialDescriptor(id=base64url_to_bytes(each)) for each in ids]

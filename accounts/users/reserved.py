@@ -26,10 +26,11 @@ def _make_loose_skeleton(name: str) -> str:
     return skeleton(name).replace("i", "l")
 
 
-# In both cases, because a capital may look like another letter than its lower-case form does.
-RESERVED_SKELETONS: Final = frozenset(
-    _make_loose_skeleton(spell(name)) for name in _RESERVED_NAMES.split() for spell in (str.lower, str.upper)
-)
+@lru_cache(maxsize=1)
+def _list_reserved_skeletons() -> frozenset[str]:
+    """Return the skeletons in both cases, because a capital may look like another letter than its lower-case form."""
+    spellings = (spell(name) for name in _RESERVED_NAMES.split() for spell in (str.lower, str.upper))
+    return frozenset(map(_make_loose_skeleton, spellings))
 
 
 def is_reserved(name: str) -> bool:
@@ -38,7 +39,7 @@ def is_reserved(name: str) -> bool:
     The words of addresses ("followers", "sale") are reserved without their lookalikes, since "Horne" is a name.
     """
     spellings = [re.sub(r"[\W_]", "", spelled) for spelled in (name, fold(name))]
-    is_like_reserved = any(_make_loose_skeleton(spelled) in RESERVED_SKELETONS for spelled in spellings)
+    is_like_reserved = any(_make_loose_skeleton(spelled) in _list_reserved_skeletons() for spelled in spellings)
     return is_like_reserved or spellings[1] in list_path_words()
 
 

@@ -73,7 +73,7 @@ def test_mute_and_block_can_be_undone(page: Page) -> None:
 def test_pressing_a_button_updates_the_other_list(town: dict[str, User], person: Page) -> None:
     people.follow(town["Döra O'Neil"].pk, town["bob"].pk)
     rebuild()
-    log_in(person)
+    settled(log_in(person))  # a press before the scripts work loads the whole page
     suggested = person.get_by_role("region", name="Suggested for you")
     following = person.get_by_role("region", name="Following")
     suggested.get_by_role("button", name="Follow Döra O'Neil", exact=True).click()
