@@ -13,7 +13,7 @@ from accounts.models import User
 from mirror.relay.drains import drain_all
 from shop.models import Order, OrderState, Payment, PaymentState, Product
 from tests.browser.checkout import fill_address
-from tests.browser.conftest import PHONE, Audit, OpenPage
+from tests.browser.conftest import PHONE, Audit, OpenPage, open_own_menu
 from tests.browser.test_loginlog import sign_in
 from tests.support.shop.make import make_order, make_product, make_sale
 from tests.support.warm_mirrors import rebuild
@@ -85,7 +85,7 @@ def test_book_is_ordered_paid_and_cancelled(open_page: OpenPage, emma: Product, 
 
     expect(page.get_by_role("status").first).to_contain_text("Your order is paid.")
     expect(page.get_by_role("main")).to_contain_text("3 × €12.50")
-    page.get_by_role("banner").get_by_role("link", name="alice").click()
+    open_own_menu(page).get_by_role("link", name="Account").click()
     page.get_by_role("link", name="Your orders").click()
     expect(page.locator(".order")).to_have_count(1)
     page.get_by_role("link", name=re.compile("^Order ")).click()
