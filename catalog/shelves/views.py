@@ -29,8 +29,8 @@ from catalog.shelves.snapshots import NotUndoable
 from catalog.shelves.widgets import (
     CARD_TEMPLATE,
     build_tabs,
-    render_button,
     render_card_shelf,
+    render_own_parts,
     render_readers,
 )
 from common.ids import MAX_ID
@@ -199,11 +199,12 @@ def _answer_button(request: HttpRequest, user_id: int, book_id: int, action: str
         raise Http404
     # From SQL, because Redis may be behind.
     with read_from_sql():
-        button = render_button(request, user_id, book_id, book["pages"], action=action)
+        own = render_own_parts(request, user_id, book_id, book["pages"], action=action)
         readers = render_readers(request, book_id, is_part=True)
     # The form with the button "Undo", which has the focus, is gone after it.
     context = {"undo": undo, "is_part": True, "takes_focus": action == "undo"}
-    return HttpResponse(button + readers + render_to_string("catalog/shelves/_changed.html", context, request))
+    changed = own.shelf + own.rating + readers
+    return HttpResponse(changed + render_to_string("catalog/shelves/_changed.html", context, request))
 
 
 def _answer_card(request: HttpRequest, user_id: int, book_id: int) -> HttpResponse:

@@ -1,7 +1,9 @@
 """Books. HTML made of a record is remembered under the record itself, so it is never stale."""
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
+from unicodedata import east_asian_width
 from urllib.parse import urlencode
 
 import orjson
@@ -42,6 +44,15 @@ def cover_address(book: BookRecord) -> str:
 def description(book: BookRecord) -> str:
     """Return a description of a book in a few sentences."""
     return descriptions.describe_book(book)
+
+
+def count_lines(text: str, columns: int) -> int:
+    """Return about how many lines a text takes. Chinese characters take two columns."""
+    lines = 0
+    for line in text.splitlines():
+        width = sum(2 if east_asian_width(sign) in "WF" else 1 for sign in line)
+        lines += max(1, math.ceil(width / columns))
+    return lines
 
 
 def structured_data(book: BookRecord) -> SafeString:

@@ -33,10 +33,10 @@ def shelf_label(shelf: str) -> str:
 
 
 @pass_context
-def shelf_button(context: Context, book: BookRecord) -> SafeString:
-    """Show the visitor's shelf, rating, dates and progress of a book."""
+def own_parts(context: Context, book: BookRecord) -> widgets.OwnParts:
+    """Return the parts that show the visitor's shelf, rating, dates and progress of a book."""
     reader = visitor(context)
-    return widgets.render_button(context["request"], reader.pk if reader else None, book["id"], book["pages"])
+    return widgets.render_own_parts(context["request"], reader.pk if reader else None, book["id"], book["pages"])
 
 
 @pass_context

@@ -40,7 +40,8 @@ def test_book_is_shelved_rated_and_removed(book: Book, open_page: OpenPage, has_
     pressed = page.get_by_role("button", name="Want to read", exact=True, pressed=True)
     expect(pressed).to_be_visible()
     page.get_by_role("radio", name="4 stars").check(force=True)
-    page.get_by_role("button", name="Rate", exact=True).click()
+    if not has_scripts:
+        page.get_by_role("button", name="Rate", exact=True).click()
     expect(page.get_by_role("button", name="Remove rating")).to_be_visible()
     page.get_by_role("button", name="Read", exact=True).click()
     expect(page.get_by_role("button", name="Read", exact=True, pressed=True)).to_be_visible()
@@ -83,7 +84,6 @@ def test_histogram_shows_a_new_rating_at_once(book: Book, open_page: OpenPage) -
     page = log_in(open_page(), book)
     for stars, mean in ((4, "4.00"), (2, "2.00")):
         page.get_by_role("radio", name=f"{stars} stars").check(force=True)
-        page.get_by_role("button", name="Rate", exact=True).click()
         expect(page.get_by_text(f"{mean} out of 5 from 1 reader here")).to_be_visible()
         expect(page.get_by_role("row", name=re.compile(f"^{stars} stars")).locator(".number")).to_have_text("1")
     page.get_by_role("button", name="Remove rating").click()
