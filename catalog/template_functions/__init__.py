@@ -39,6 +39,7 @@ FUNCTIONS: Final[Mapping[str, Any]] = {
     "unit_choices": Unit.choices,
     "when_choices": When.choices,
     "star_label": shelves.star_label,
+    "show_stars": shelves.show_stars,
     "structured_data": books.structured_data,
     "tag_link": books.tag_link,
 }

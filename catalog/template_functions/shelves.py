@@ -4,6 +4,7 @@ import math
 from typing import Final
 
 from django.template.loader import render_to_string
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import ngettext
 from jinja2 import pass_context
@@ -17,7 +18,7 @@ from catalog.shelves.models import Shelf
 from catalog.shelves.records import write_stars
 from catalog.shelves.selectors import ShelvedBook
 from common.rendered import remember_rendered
-from common.template_functions import visitor
+from common.template_functions import get_static_url, visitor
 
 MAX_BYTES: Final = 4_000_000  # of remembered parts; each takes about 500 bytes
 
@@ -25,6 +26,18 @@ MAX_BYTES: Final = 4_000_000  # of remembered parts; each takes about 500 bytes
 def star_label(halves: int) -> str:
     """Return a rating as text: "3.5 stars"."""
     return ngettext("%(n)s star", "%(n)s stars", math.ceil(halves / 2)) % {"n": write_stars(halves)}
+
+
+@remember_rendered(MAX_BYTES)
+def show_stars(halves: int) -> SafeString:
+    """Return a rating as five stars, of which so many halves are filled."""
+    sprite = get_static_url("icons.svg")
+    drawn = (
+        '<span class="stars" title="{label}"><svg viewBox="0 0 120 24" aria-hidden="true" focusable="false">'
+        '<use href="{sprite}#stars"/><svg width="{width}" height="24"><use class="filled" href="{sprite}#stars"/></svg>'
+        '</svg><span class="sr-only">{label}</span></span>'
+    )
+    return format_html(drawn, label=star_label(halves), sprite=sprite, width=12 * halves)
 
 
 def shelf_label(shelf: str) -> str:
