@@ -46,9 +46,11 @@ FUNCTIONS: Final[Mapping[str, Any]] = {
 FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "authors_linked": books.authors_linked,
     "book_format": get_format_label,
+    "first_author": books.first_author,
     "language": get_language_name,
     "short_isbn": shorten_isbn,
     "short_title": books.short_title,
     "stars": write_stars,
+    "title_link": books.title_link,
     "year": books.year,
 }

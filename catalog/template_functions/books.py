@@ -31,7 +31,6 @@ from common.paths import make_path
 from common.rendered import remember_rendered
 from common.template_functions import visitor
 
-MAX_CARD_TAGS: Final = 3  # the most frequent tags, on a card
 MAX_BYTES: Final = 12_000_000  # of each kind of remembered part; a card takes about 3 kB, a page of cards 100 kB
 
 
@@ -100,6 +99,17 @@ def authors_linked(book: Mapping[str, Any]) -> SafeString:
     return link_authors(book["author_ids"], book["authors"])
 
 
+def first_author(book: Mapping[str, Any]) -> SafeString:
+    """Return the name of the first author with a link, and whether there are others: for cards of one height."""
+    link = link_authors(book["author_ids"][:1], book["authors"][:1])
+    return format_html(gettext("%(name)s and others") % {"name": "{}"}, link) if len(book["authors"]) > 1 else link
+
+
+def title_link(book: Mapping[str, Any]) -> SafeString:
+    """Return the title as a link to the page of the book. Cards show two lines of it, and all of it as a tooltip."""
+    return format_html('<a href="{0}" title="{1}">{1}</a>', make_path("catalog:book", book["id"]), short_title(book))
+
+
 def link_authors(ids: Iterable[int], names: Iterable[str]) -> SafeString:
     """Return names with links to the pages of authors."""
     links = [(make_path("author", pk), name) for pk, name in zip(ids, names, strict=True)]
@@ -163,16 +173,9 @@ def _render_shelf(raw: bytes, shelf: str) -> SafeString:
 
 @remember_rendered(MAX_BYTES, measure=lambda made: sum(map(len, made)))
 def _render_cards(raws: tuple[bytes, ...], words: tuple[SafeString, ...]) -> list[SafeString]:
-    made = []
-    for raw, more in zip(raws, words, strict=True):
-        card, links = _render_card(raw)
-        made.append(mark_safe(card + more + links))
-    return made
+    return [mark_safe(_render_card(raw) + more) for raw, more in zip(raws, words, strict=True)]
 
 
-@remember_rendered(MAX_BYTES, measure=lambda card: len(card[0]) + len(card[1]))
-def _render_card(raw: bytes) -> tuple[SafeString, str]:
-    """Return the card and the tags below it."""
-    book = orjson.loads(raw)
-    links = "".join(tag_link(tag["name"], "tag") for tag in book["top_tags"][:MAX_CARD_TAGS])
-    return render_to_string("catalog/_card.html", {"book": book}), links and f'<p class="card-tags">{links}</p>'
+@remember_rendered(MAX_BYTES)
+def _render_card(raw: bytes) -> SafeString:
+    return render_to_string("catalog/_card.html", {"book": orjson.loads(raw)})
