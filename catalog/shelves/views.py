@@ -62,7 +62,7 @@ def own_shelves(request: HttpRequest) -> HttpResponse:
 @require_safe
 @personal_page
 def own_shelf(request: HttpRequest, shelf: Shelf) -> HttpResponse:
-    """Show one of the reader's own shelves: ``?sort=&stars=&year=&tag=&after=``.
+    """Show one of the reader's own shelves: ``?sort=&stars=&year=&tag=&look=&after=``.
 
     The template gets ``page``, a ShelfPage, and ``shelves``, a Shelves.
     """
@@ -90,7 +90,7 @@ def own_shelf(request: HttpRequest, shelf: Shelf) -> HttpResponse:
         "chosen": chosen,
         "page": page,
         "shelves": shelves,
-        "tabs": build_tabs(shelves, list(Shelf), lambda one: reverse("shelves:shelf", args=[one])),
+        "tabs": build_tabs(shelves, list(Shelf), lambda one: reverse("shelves:shelf", args=[one]), chosen.look),
         "privacies": Privacy.choices,
         "privacy": shelves.privacy[shelf],
         "year": year,

@@ -165,6 +165,14 @@ def _build_bars(readers: BookReaders) -> list[HistogramBar]:
     ]
 
 
-def build_tabs(shelves: ShelfSummary, shown: Sequence[Shelf], address: Callable[[Shelf], str]) -> list[ShelfTab]:
-    """Return a link to each of these shelves."""
-    return [ShelfTab(shelf, shelf.label, shelves.counts[shelf], address(shelf)) for shelf in shown]
+def build_tabs(
+    shelves: ShelfSummary, shown: Sequence[Shelf], address: Callable[[Shelf], str], look: str
+) -> list[ShelfTab]:
+    """Return a link to each of these shelves, in the look that the visitor has chosen."""
+    tabs = []
+    for shelf in shown:
+        url = address(shelf)
+        if look:
+            url += f"{'&' if '?' in url else '?'}look={look}"
+        tabs.append(ShelfTab(shelf, shelf.label, shelves.counts[shelf], url))
+    return tabs

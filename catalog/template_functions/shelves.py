@@ -31,13 +31,13 @@ def star_label(halves: int) -> str:
 @remember_rendered(MAX_BYTES)
 def show_stars(halves: int) -> SafeString:
     """Return a rating as five stars, of which so many halves are filled."""
-    sprite = get_static_url("icons.svg")
     drawn = (
         '<span class="stars" title="{label}"><svg viewBox="0 0 120 24" aria-hidden="true" focusable="false">'
-        '<use href="{sprite}#stars"/><svg width="{width}" height="24"><use class="filled" href="{sprite}#stars"/></svg>'
-        '</svg><span class="sr-only">{label}</span></span>'
+        '{use}/><svg width="{width}" height="24">{use} class="filled"/></svg></svg>'
+        '<span class="sr-only">{label}</span></span>'
     )
-    return format_html(drawn, label=star_label(halves), sprite=sprite, width=12 * halves)
+    use = format_html('<use width="120" height="24" href="{}#stars"', get_static_url("icons.svg"))
+    return format_html(drawn, label=star_label(halves), use=use, width=12 * halves)
 
 
 def shelf_label(shelf: str) -> str:
