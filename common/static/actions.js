@@ -8,8 +8,9 @@
   let pressed = null; // the control under the pressed button of the mouse, and its position
 
   const overlaps = (one, other) => one.contains(other) || other.contains(one);
-  // An answer may replace further parts, which have forms with the same address.
-  const isBlocked = ({ elt, target, path }) => [...replaced.values()].some((other) => overlaps(other.target, elt) || target.contains(other.elt) || other.path === path);
+  // An answer to a form may replace further parts, which have forms with the same address.
+  const isSameForm = (one, other) => one.verb === "post" && other.verb === "post" && one.path === other.path;
+  const isBlocked = (action) => [...replaced.values()].some((other) => overlaps(other.target, action.elt) || action.target.contains(other.elt) || isSameForm(action, other));
   const getName = (control) => control.id || control.ariaLabel || control.textContent.trim();
   const findAgain = (control) => {
     if (control.isConnected) return control;
@@ -41,8 +42,8 @@
   };
 
   document.addEventListener("htmx:confirm", (event) => {
-    const { elt, target, path, triggeringEvent } = event.detail;
-    const action = { elt, target, path, control: triggeringEvent?.submitter ?? elt, type: triggeringEvent?.type };
+    const { elt, target, verb, path, triggeringEvent } = event.detail;
+    const action = { elt, target, verb, path, control: triggeringEvent?.submitter ?? elt, type: triggeringEvent?.type };
     if (triggeringEvent?.type === "change") action.control = triggeringEvent.target;
     if (elt.closest("[hx-sync]") || !isBlocked(action)) return;
     event.preventDefault();
@@ -52,8 +53,8 @@
     waiting = [...waiting.filter(({ control }) => control !== action.control), action];
   });
   document.addEventListener("htmx:beforeSend", ({ detail: { elt, target, xhr, requestConfig } }) => {
-    const { triggeringEvent } = requestConfig;
-    replaced.set(xhr, { elt, target, path: requestConfig.path, control: triggeringEvent?.submitter ?? elt });
+    const { triggeringEvent, verb, path } = requestConfig;
+    replaced.set(xhr, { elt, target, verb, path, control: triggeringEvent?.submitter ?? elt });
     xhr.addEventListener("loadend", () => {
       replaced.delete(xhr);
       continueWaiting();
