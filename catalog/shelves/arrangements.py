@@ -20,7 +20,7 @@ from catalog.shelves.records import write_stars
 from mirror.conf import setting
 
 MAX_TAG_LENGTH: Final = 200  # letters
-LOOKS: Final = ("covers", "list")
+LOOK_NAMES: Final = ("covers", "list")
 HALVES: Final = {write_stars(number): number for number in STARS}
 
 
@@ -87,7 +87,7 @@ def parse_arrangement(given: Mapping[str, str]) -> Arrangement:
         HALVES.get(given.get("stars", "")),
         parse_year(given.get("year", "")),
         normalise(given.get("tag", "")[:MAX_TAG_LENGTH]),
-        given.get("look", "") if given.get("look") in LOOKS else "",
+        given.get("look", "") if given.get("look") in LOOK_NAMES else "",
     )
 
 
