@@ -98,7 +98,8 @@ def test_book_is_rated_after_the_login_that_an_ended_session_needs(
     page.goto(f"/books/{book.pk}/")
     end_all_sessions(reader)
     page.get_by_role("radio", name="4 stars").check(force=True)
-    page.get_by_role("button", name="Rate", exact=True).click()
+    if not has_scripts:
+        page.get_by_role("button", name="Rate", exact=True).click()
     continue_after_login(page, has_scripts=has_scripts)
     expect(page.get_by_role("button", name="Remove rating")).to_be_visible()
     assert ShelfEntry.objects.get().stars == 8
