@@ -1,6 +1,7 @@
 """One file of styles and one of scripts for all pages, joined and minified when static files are collected.
 
-A first visit then loads two files instead of twenty. In development, where nothing is collected, pages load the parts.
+A first visit then loads two files instead of twenty. What few pages need is loaded by these alone. In development,
+where nothing is collected, pages load the parts.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -22,8 +23,7 @@ STYLES: Final = (  # in the order of the cascade
     "css/social_people.css",
 )  # fmt: skip
 SCRIPTS: Final = (
-    "django_htmx/htmx-2.min.js", "site.js", "actions.js", "ago.js", "listbox.js", "composer.js", "search.js",
-    "sale.js", "lists.js",
+    "django_htmx/htmx-2.min.js", "site.js", "actions.js", "ago.js", "listbox.js", "search.js", "sale.js",
 )  # fmt: skip
 # In the folder of their parts, because addresses in styles are relative. With what joins the parts.
 BUNDLES: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
