@@ -75,7 +75,7 @@ def test_book_is_shelved_from_its_card(book: Book, open_page: OpenPage, has_scri
         expect(state).to_be_focused()
     else:
         expect(page).to_have_url(f"/books/?sort=title#card-{book.pk}")
-    page.get_by_role("navigation", name="Main").get_by_role("link", name="Shelves").click()
+    page.get_by_role("navigation", name="Main").get_by_role("link", name="My shelves").click()
     expect(page.get_by_role("main").get_by_role("link", name="A fine book", exact=True)).to_be_visible()
 
 
