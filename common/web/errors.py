@@ -26,7 +26,9 @@ def _render_error(request: HttpRequest, status: int, title: str, message: str) -
 
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """Return the page for status 400."""
-    return _render_error(request, 400, _("This did not work"), _("Something in the address or in the form is not valid."))
+    return _render_error(
+        request, 400, _("This did not work"), _("Something in the address or in the form is not valid.")
+    )
 
 
 def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
