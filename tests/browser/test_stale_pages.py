@@ -121,7 +121,7 @@ def test_second_login_tab_leads_on(page: Page, reader: User) -> None:
     fill_in_login(page)
     log_in_elsewhere(page)
     submit_login(page)
-    expect(page.get_by_role("heading", name="Home timeline")).to_be_visible()
+    expect(page.get_by_role("heading", name="Feed")).to_be_visible()
 
 
 def test_second_login_tab_does_not_change_the_account_silently(page: Page, reader: User) -> None:
