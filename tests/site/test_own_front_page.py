@@ -26,8 +26,8 @@ from tests.support.warm_mirrors import catch_up, rebuild
 
 pytestmark = pytest.mark.django_db(transaction=True)
 HEADING = re.compile(r"<h2[^>]*>(.*?)</h2>", re.DOTALL)
-OWN = ["Continue reading", "Reading goal", "Feed", "Because you read Liked", "New in your series"]
-OWN.append("Readers with similar taste")
+OWN = ["Continue reading", "Feed", "Reading goal", "Readers with similar taste", "Because you read Liked"]
+OWN.append("New in your series")
 
 
 class Town(NamedTuple):
