@@ -99,6 +99,11 @@ class OrderView:
         has_page = get_provider().page is not None and self.seconds_left > 0
         return not has_page and any(payment.state == PaymentState.STARTED for payment in self.payments)
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether a payment failed. A guest then has an email with the way back."""
+        return any(payment.state == PaymentState.FAILED for payment in self.payments)
+
     @cached_property
     def seconds_left(self) -> int:
         """The seconds until the reservation ends; 0 if it has ended."""
