@@ -25,6 +25,7 @@ from shop.admin.orders.actions import PageOfOrder
 from shop.admin.orders.filters import PaymentFilter
 from shop.admin.orders.inlines import EventInline, LineInline, PaymentInline
 from shop.admin.payments import STATE_LABELS as PAYMENT_LABELS
+from shop.delivery.names import translate_method
 from shop.delivery.tracking import Tracking
 from shop.models import Order, Payment, PaymentState
 from shop.money import format_money
@@ -135,7 +136,8 @@ class OrderAdmin(SerialisedEdits, ExportAdmin, PageOfOrder):
         if not order.delivery_name:
             return "–"
         days = OrderView(order, (), (), clock.now()).arrival
-        return ", ".join(filter(None, (order.delivery_name, format_money(order.delivery_price), days)))
+        name, price = translate_method(order.delivery_name), format_money(order.delivery_price)
+        return ", ".join(filter(None, (name, price, days)))
 
     @display(description=_("parcel"))
     def parcel(self, order: Order) -> str:
