@@ -15,6 +15,7 @@ urlpatterns: list[URLPattern] = [
     path("addresses/<int:pk>/", addresses.EditAddress.as_view(), name="address"),
     path("orders/", orders.orders, name="orders"),
     path("orders/<int:pk>/", orders.order, name="order"),
+    path("guest/", guests.send_link, name="guest_link"),
     path("guest/<int:pk>/<str:token>/", guests.order, name="guest_order"),
     path("guest/<int:pk>/<str:token>/pay/", guests.Pay.as_view(), name="guest_pay"),
     path("guest/<int:pk>/<str:token>/cancel/", guests.cancel, name="guest_cancel"),

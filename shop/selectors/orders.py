@@ -19,7 +19,7 @@ from shop.delivery.vat import sum_by_rate
 from shop.models import EventKind, Order, OrderLine, OrderState, Payment, Return, ReturnState
 from shop.models.payment import PaymentState
 from shop.payments import get_provider
-from shop.returns.rules import is_returnable
+from shop.returns.rules import is_returnable, list_returnable_lines
 from shop.selectors.links import OrderLinks, is_token, make_links, make_slip_path
 from shop.selectors.order_states import PAYMENT_STATES, UNPAID, annotate_states
 
@@ -98,6 +98,11 @@ class OrderView:
         """Whether the provider has not answered a payment request yet. On its own page, the buyer can go on to pay."""
         has_page = get_provider().page is not None and self.seconds_left > 0
         return not has_page and any(payment.state == PaymentState.STARTED for payment in self.payments)
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether a payment failed. A guest then has an email with the way back."""
+        return any(payment.state == PaymentState.FAILED for payment in self.payments)
 
     @cached_property
     def seconds_left(self) -> int:
@@ -203,7 +208,7 @@ def list_orders(user_id: int, after: int | None = None) -> OrderPage:
 
 
 def get_order(user_id: int, order_id: int) -> OrderView | None:
-    """Return one of a user's orders, or None if the user has no such order. Five queries at most."""
+    """Return one of a user's orders, or None if the user has no such order. Eight queries at most."""
     if not 0 < order_id <= MAX_ID:
         return None
     order = annotate_states(Order.objects.of_user(user_id)).filter(pk=order_id).first()
@@ -211,7 +216,7 @@ def get_order(user_id: int, order_id: int) -> OrderView | None:
 
 
 def get_guest_order(order_id: int, token: str) -> OrderView | None:
-    """Return the order of a guest's link, or None if the link is wrong or has ended. Five queries at most."""
+    """Return the order of a guest's link, or None if the link is wrong or has ended. Eight queries at most."""
     if not 0 < order_id <= MAX_ID:
         return None
     order = annotate_states(Order.objects.filter(pk=order_id, user=None)).first()
@@ -242,7 +247,8 @@ def _make_view(order: Order) -> OrderView:
         ReturnView(found, make_slip_path(order, found.pk) if found.state in with_slip else "")
         for found in order.returns.order_by("pk")
     ]
-    return OrderView(order, lines, payments, clock.now(), returns, is_returnable(order))
+    can_be_returned = is_returnable(order) and bool(list_returnable_lines(order))
+    return OrderView(order, lines, payments, clock.now(), returns, can_be_returned)
 
 
 def _sort_lines(order: Order) -> list[OrderLine]:

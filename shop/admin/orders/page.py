@@ -3,7 +3,8 @@
 from typing import Final
 
 from django.contrib import admin
-from django.db.models import Q, QuerySet
+from django.db.models import OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 from django.forms import ModelForm
 from django.http import HttpRequest
 from django.urls import reverse
@@ -24,8 +25,9 @@ from shop.admin.orders.actions import PageOfOrder
 from shop.admin.orders.filters import PaymentFilter
 from shop.admin.orders.inlines import EventInline, LineInline, PaymentInline
 from shop.admin.payments import STATE_LABELS as PAYMENT_LABELS
+from shop.delivery.names import translate_method
 from shop.delivery.tracking import Tracking
-from shop.models import Order
+from shop.models import Order, Payment, PaymentState
 from shop.money import format_money
 from shop.selectors.order_states import PAYMENT_STATES, annotate_states
 from shop.selectors.orders import OrderView
@@ -74,6 +76,7 @@ class OrderAdmin(SerialisedEdits, ExportAdmin, PageOfOrder):
         Column("fulfilment", "fulfilment"),
         Column("payment", "payment_state"),
         Column("total_in_cents", "total"),
+        Column("refunded_in_cents", "refunded_cents"),
         Column("delivery", "delivery_name"),
         Column("delivery_in_cents", "delivery_price"),
         Column("carrier", "carrier"),
@@ -91,7 +94,9 @@ class OrderAdmin(SerialisedEdits, ExportAdmin, PageOfOrder):
     ]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Order]:
-        return annotate_states(super().get_queryset(request))
+        refunded = Payment.objects.filter(order=OuterRef("pk"), state=PaymentState.SUCCEEDED).values("refunded")
+        found = annotate_states(super().get_queryset(request))
+        return found.annotate(refunded_cents=Coalesce(Subquery(refunded[:1]), 0))
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Order], search_term: str
@@ -131,7 +136,8 @@ class OrderAdmin(SerialisedEdits, ExportAdmin, PageOfOrder):
         if not order.delivery_name:
             return "–"
         days = OrderView(order, (), (), clock.now()).arrival
-        return ", ".join(filter(None, (order.delivery_name, format_money(order.delivery_price), days)))
+        name, price = translate_method(order.delivery_name), format_money(order.delivery_price)
+        return ", ".join(filter(None, (name, price, days)))
 
     @display(description=_("parcel"))
     def parcel(self, order: Order) -> str:
