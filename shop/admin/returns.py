@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from django.contrib import admin, messages
 from django.contrib.admin.models import CHANGE
-from django.db.models import Model, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
@@ -17,7 +17,7 @@ from django.utils.translation import ngettext
 from unfold.admin import TabularInline
 from unfold.decorators import display
 
-from shop.admin.base import LedgerAdmin
+from shop.admin.base import LedgerAdmin, WithPermissionsOfOrders
 from shop.admin.row_actions import apply_to_each, warn_of_unchanged
 from shop.models import EventKind, Return, ReturnLine
 from shop.returns.services import accept_return, receive_return, refuse_return
@@ -25,23 +25,7 @@ from shop.returns.services import accept_return, receive_return, refuse_return
 STATE_LABELS = {"asked": "warning", "accepted": "info", "received": "success", "refused": "danger"}
 
 
-class _WithPermissionsOfOrders:
-    """Rows to which the permissions of orders apply."""
-
-    def has_module_permission(self, request: HttpRequest) -> bool:
-        return self.has_view_permission(request)
-
-    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return bool(request.user.has_perm("shop.view_order") or request.user.has_perm("shop.change_order"))
-
-    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return bool(request.user.has_perm("shop.change_order"))
-
-
-class ReturnLineInline(_WithPermissionsOfOrders, TabularInline):
+class ReturnLineInline(WithPermissionsOfOrders, TabularInline):
     """The books of a return."""
 
     model = ReturnLine
@@ -52,7 +36,7 @@ class ReturnLineInline(_WithPermissionsOfOrders, TabularInline):
 
 
 @admin.register(Return)
-class ReturnAdmin(_WithPermissionsOfOrders, LedgerAdmin):
+class ReturnAdmin(WithPermissionsOfOrders, LedgerAdmin):
     """Returns, the newest first. Staff write the answer of a refusal; services change the rest."""
 
     list_display = ["number", "order_number", "status", "note", "created_at", "is_restocked"]

@@ -16,6 +16,7 @@ from common.ids import MAX_ID
 from shop.delivery.days import describe_arrival
 from shop.delivery.tracking import Tracking
 from shop.delivery.vat import sum_by_rate
+from shop.invoices.selectors import InvoiceLink, list_invoices
 from shop.models import EventKind, Order, OrderLine, OrderState, Payment, Return, ReturnState
 from shop.models.payment import PaymentState
 from shop.payments import get_provider
@@ -50,6 +51,7 @@ class OrderView:
     moment: datetime
     returns: Sequence[ReturnView] = ()
     can_be_returned: bool = False
+    invoices: Sequence[InvoiceLink] = ()
 
     @cached_property
     def links(self) -> OrderLinks:
@@ -203,7 +205,7 @@ def list_orders(user_id: int, after: int | None = None) -> OrderPage:
 
 
 def get_order(user_id: int, order_id: int) -> OrderView | None:
-    """Return one of a user's orders, or None if the user has no such order. Five queries at most."""
+    """Return one of a user's orders, or None if the user has no such order. Six queries at most."""
     if not 0 < order_id <= MAX_ID:
         return None
     order = annotate_states(Order.objects.of_user(user_id)).filter(pk=order_id).first()
@@ -211,7 +213,7 @@ def get_order(user_id: int, order_id: int) -> OrderView | None:
 
 
 def get_guest_order(order_id: int, token: str) -> OrderView | None:
-    """Return the order of a guest's link, or None if the link is wrong or has ended. Five queries at most."""
+    """Return the order of a guest's link, or None if the link is wrong or has ended. Six queries at most."""
     if not 0 < order_id <= MAX_ID:
         return None
     order = annotate_states(Order.objects.filter(pk=order_id, user=None)).first()
@@ -234,15 +236,17 @@ def _make_view(order: Order) -> OrderView:
     # With the books, whose present covers the page shows.
     lines = list(order.lines.order_by("pk").select_related("product__book"))
     payments = list(order.payments.order_by("pk").prefetch_related("refunds"))
+    view = OrderView(order, lines, payments, clock.now(), invoices=list_invoices(order))
     # Only an order that was sent has returns.
     if order.state != OrderState.SENT:
-        return OrderView(order, lines, payments, clock.now())
+        return view
     with_slip = (ReturnState.ACCEPTED, ReturnState.RECEIVED)
-    returns = [
+    view.returns = [
         ReturnView(found, make_slip_path(order, found.pk) if found.state in with_slip else "")
         for found in order.returns.order_by("pk")
     ]
-    return OrderView(order, lines, payments, clock.now(), returns, is_returnable(order))
+    view.can_be_returned = is_returnable(order)
+    return view
 
 
 def _sort_lines(order: Order) -> list[OrderLine]:
