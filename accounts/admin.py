@@ -184,17 +184,17 @@ class UserAdmin(AccountDeletionAdmin, RelatedRowsAdmin, DjangoUserAdmin, ExportA
         log_rows(request, chosen, CHANGE, gettext("Ended all sessions."))
         self._report_ended_sessions(request, sum(end_all_sessions(user) for user in chosen))
 
-    @admin.action(description=_("Remove second factors of selected users"), permissions=["remove_factors"])
+    @admin.action(description=_("Turn off two-step login of selected users"), permissions=["remove_factors"])
     def remove_factors(self, request: HttpRequest, users: QuerySet[User]) -> None:
         """Remove lost second factors, so that their owners can log in, and end the owners' sessions."""
         chosen = self.chosen(request, users)
         for user in chosen:
             factors.remove_all(user, actor=request.user)
         if chosen:
-            log_rows(request, chosen, CHANGE, gettext("Removed all second factors."))
+            log_rows(request, chosen, CHANGE, gettext("Turned off two-step login."))
             text = ngettext(
-                "The second factors of %(n)d user were removed.",
-                "The second factors of %(n)d users were removed.",
+                "Two-step login of %(n)d user was turned off.",
+                "Two-step login of %(n)d users was turned off.",
                 len(chosen),
             )
             self.done(request, text, len(chosen))

@@ -70,7 +70,7 @@ def render_own_links(context: Context) -> SafeString:
     if visitor is None:
         return render_for(request, "partials/frame_person.html", {"name": "", "back": find_way_back(request)})
     is_staff = bool(getattr(visitor, "is_staff", False))
-    shown = {"name": visitor.get_username(), "is_staff": is_staff, "here": _find_here(request)}
+    shown = {"name": visitor.get_username(), "user_id": visitor.pk, "is_staff": is_staff, "here": _find_here(request)}
     return render_for(request, "partials/frame_person.html", shown)
 
 

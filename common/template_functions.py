@@ -5,6 +5,7 @@ environment. Those of the frame around every page need no SQL for visitors witho
 """
 
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from functools import cache, lru_cache
 from typing import Any, Final
 
@@ -12,6 +13,7 @@ from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
 from django.contrib.messages import get_messages
 from django.forms import BoundField
+from django.forms.utils import flatatt
 from django.http import HttpRequest
 from django.template import defaultfilters
 from django.template.loader import render_to_string
@@ -19,7 +21,11 @@ from django.templatetags.static import static
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
-from django.utils.timezone import template_localtime  # type: ignore[attr-defined]
+from django.utils.timezone import (  # type: ignore[attr-defined]
+    get_current_timezone_name,
+    get_default_timezone_name,
+    template_localtime,
+)
 from django.utils.translation import get_language, get_language_info
 from jinja2 import pass_context
 from jinja2.runtime import Context
@@ -121,6 +127,34 @@ def format_date(value: Any, form: str | None = None) -> str:
     return str(defaultfilters.date(template_localtime(value), form))
 
 
+def format_local_time(moment: datetime, style: str = "full") -> str:
+    """Return a time in the zone that the reader chose, else its date: the hour in the zone of the site misleads."""
+    if not _has_chosen_zone():
+        return format_date(moment, "DATE_FORMAT")
+    return format_date(moment, "H:i:s" if style == "clock" else "DATETIME_FORMAT")
+
+
+def _has_chosen_zone() -> bool:
+    return get_current_timezone_name() != get_default_timezone_name()
+
+
+def show_time(moment: datetime, style: str = "full", words: str = "") -> SafeString:
+    """Return a time as an element. Unless the reader chose a zone, a script shows it in that of the device.
+
+    style: "full", "clock" (without the day), or "age" (a script shows how long ago it was). words: shown instead of the
+    time, which is then the title.
+    """
+    text = format_local_time(moment, style)
+    attributes: dict[str, str | bool] = {"datetime": moment.isoformat(timespec="seconds")}
+    if words or style == "age":
+        attributes["title"] = text
+    if not _has_chosen_zone():
+        attributes["data-local"] = style
+    if style == "age":
+        attributes["data-ago"] = True
+    return format_html("<time{}>{}</time>", flatatt(attributes), words or text)
+
+
 def format_number(value: Any, arg: str | int = -1) -> str:
     """Return a number as Django's filter ``floatformat`` does."""
     return _format_number(value, arg, get_language())
@@ -147,6 +181,7 @@ FUNCTIONS: Final[Mapping[str, Any]] = {
     "own_links": frame.render_own_links,
     "path": make_path,
     "scripts": bundles.render_scripts,
+    "show_time": show_time,
     "source_url": source_url,
     "static": get_static_url,
     "stylesheets": bundles.render_styles,
@@ -162,5 +197,6 @@ FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "filesizeformat": defaultfilters.filesizeformat,
     "floatformat": format_number,
     "linebreaksbr": defaultfilters.linebreaksbr,
+    "local_time": format_local_time,
     "urlencode": defaultfilters.urlencode,
 }

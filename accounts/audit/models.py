@@ -18,7 +18,7 @@ class AuditEvent(models.Model):
         PASSWORD = "password", _("password changed")
         EMAIL = "email", _("email address changed")
         NAME = "name", _("name changed")
-        FACTOR = "factor", _("second factor")
+        FACTOR = "factor", _("two-step login")
         RIGHTS = "rights", _("groups or permissions changed")
         STAFF = "staff", _("change by staff")
         CANCELLED = "cancelled", _("order cancelled by staff")

@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from accounts.forms.fields import NameField
 from accounts.models import User
 from accounts.names import valid_new_name
+from accounts.passwords.advice import ADVICE
 from common.text import fold_address
 
 
@@ -35,6 +36,7 @@ class NewPasswordForm(auth_forms.SetPasswordForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.fields["new_password1"].help_text = ADVICE
         self.fields["new_password2"].help_text = ""
 
 

@@ -4,7 +4,6 @@ from typing import Any
 
 from django import forms
 from django.contrib.auth.forms import AuthenticationForm, SetPasswordMixin
-from django.contrib.auth.password_validation import password_validators_help_text_html
 from django.utils.translation import gettext_lazy as _
 
 from accounts.deletion import services as deletion
@@ -12,6 +11,7 @@ from accounts.forms.account import AddressField
 from accounts.forms.fields import MAX_LOGIN, FocusFirstMixin, LoginField, NameField, PasswordField
 from accounts.models import User
 from accounts.names import valid_new_name
+from accounts.passwords.advice import ADVICE
 from accounts.suspension import find_suspension
 
 
@@ -51,9 +51,7 @@ class RegisterForm(FocusFirstMixin, SetPasswordMixin, forms.Form):
             "we send you. Other readers do not see it."
         ),
     )
-    password1 = PasswordField(
-        label=_("Password"), autocomplete="new-password", help_text=password_validators_help_text_html()
-    )
+    password1 = PasswordField(label=_("Password"), autocomplete="new-password", help_text=ADVICE)
     password2 = PasswordField(label=_("Confirm password"), autocomplete="new-password")
 
     def clean(self) -> dict[str, Any]:

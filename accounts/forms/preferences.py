@@ -27,7 +27,9 @@ class PreferencesForm(forms.Form):
         required=False,
         choices=list_choices,
         widget=forms.Select(attrs={"class": "input"}),
-        help_text=_("Pages show times in this zone. The day on which you finish a book is a day there."),
+        help_text=_(
+            "Pages show times in this zone. If you choose one, the day on which you finish a book is a day there."
+        ),
     )
 
     shows_logins = forms.TypedChoiceField(

@@ -27,7 +27,7 @@ PASSKEY_REMOVED: Final = _("A passkey was removed.")
 CODES_RENEWED: Final = _("New recovery codes were created.")
 CODE_USED: Final = _("A recovery code was used.")
 CODE_REPEATED: Final = _("A code of the authenticator app was entered a second time, and was refused.")
-RESET: Final = _("All second factors were removed by staff.")
+RESET: Final = _("Two-step login was turned off by staff.")
 
 
 class Overview(NamedTuple):
@@ -80,7 +80,7 @@ def check_factor(request: HttpRequest, user: User, *, code: str = "", credential
             is_right = True
             report_change(user, CODE_USED)
     if not is_right:
-        record_event(Kind.FACTOR, user, "A wrong second factor was given.")
+        record_event(Kind.FACTOR, user, "A wrong code or passkey was given.")
     return is_right
 
 

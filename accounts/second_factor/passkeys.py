@@ -113,14 +113,16 @@ def use_passkey(request: HttpRequest, user_id: int, credential: str) -> bool:
 
     try:
         given = webauthn.helpers.parse_authentication_credential_json(credential)
-        row = Passkey.objects.get(user=user_id, credential_id=bytes_to_base64url(given.raw_id))
+        row = Passkey.objects.filter(user=user_id, credential_id=bytes_to_base64url(given.raw_id)).first()
+        if row is None:
+            return False
         done = webauthn.verify_authentication_response(
             credential=given,
             credential_public_key=bytes(row.public_key),
             credential_current_sign_count=row.sign_count,
             **_make_expectations(request),
         )
-    except (Passkey.DoesNotExist, *_list_input_errors()):
+    except _list_input_errors():
         return False
     used = Passkey.objects.filter(pk=row.pk, sign_count=row.sign_count)
     return used.update(sign_count=done.new_sign_count, used_at=timezone.now()) == 1

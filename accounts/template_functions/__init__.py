@@ -14,6 +14,7 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from accounts.names import make_public_path
+from accounts.passwords.advice import find_min_length
 from common.public_pages import limit_life
 from common.rendered import remember_rendered
 
@@ -59,6 +60,7 @@ def last_login(name: str, time: datetime, age: str) -> SafeString:
 
 FUNCTIONS: Final[Mapping[str, Any]] = {
     "last_login": last_login,
+    "min_password_length": find_min_length,
     "person_link": person_link,
     "ranking_row": ranking_row,
 }

@@ -1,6 +1,7 @@
 """The time zones of readers. Pages show times in the zone of their reader, and the day of a reading is a day there.
 
-A stored page, which all visitors share, shows the zone of the site, and so does the admin.
+For readers who chose no zone, and on stored pages, which all visitors share, a script shows times in the zone of the
+device (``common.template_functions.show_time``). The admin has the zone of the site.
 """
 
 import zoneinfo
@@ -16,17 +17,16 @@ from django.utils.translation import gettext_lazy as _
 
 Choices = list[tuple[str, "str | Promise"] | tuple[str, list[tuple[str, str]]]]
 
-UTC: Final = "UTC"
 TABLES: Final = "tzdata.zoneinfo"  # the package with the tables of the time zone database
 
 
 @lru_cache(maxsize=1)
 def list_zones() -> frozenset[str]:
-    """Return the names of the zones to choose from: that of each place in the database's own list, and UTC.
+    """Return the names of the zones to choose from: that of each place in the database's own list.
 
     ``zoneinfo`` also knows names out of use, such as Asia/Calcutta, and does not tell which.
     """
-    names = {UTC}
+    names = set()
     for line in _read_lines("zone.tab"):
         # Country, coordinates, name, and a comment.
         if not line.startswith("#"):
@@ -37,7 +37,7 @@ def list_zones() -> frozenset[str]:
 @lru_cache(maxsize=1)
 def _read_links() -> Mapping[str, str]:
     """Return the zones that other names stand for."""
-    links = {"Etc/UTC": UTC}
+    links = {}
     for line in _read_lines("tzdata.zi"):
         if line.startswith("L "):
             _mark, zone, name = line.split()
@@ -63,12 +63,12 @@ def find_present_name(name: str) -> str:
 
 
 def list_choices() -> Choices:
-    """Return the zones for a form, grouped by continent, the zone of the site first."""
+    """Return the zones for a form, grouped by continent. The first choice is none."""
     groups: dict[str, list[tuple[str, str]]] = defaultdict(list)
-    for name in sorted(list_zones() - {UTC}):
+    for name in sorted(list_zones()):
         continent, _slash, place = name.partition("/")
         groups[continent].append((name, place.replace("_", " ")))
-    return [("", _("the time zone of this site")), (UTC, UTC), *groups.items()]
+    return [("", _("that of my device")), *groups.items()]
 
 
 def activate_zone(name: str) -> None:

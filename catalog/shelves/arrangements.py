@@ -20,6 +20,7 @@ from catalog.shelves.records import write_stars
 from mirror.conf import setting
 
 MAX_TAG_LENGTH: Final = 200  # letters
+LOOK_NAMES: Final = ("covers", "list")
 HALVES: Final = {write_stars(number): number for number in STARS}
 
 
@@ -46,25 +47,36 @@ ORDERS: Final[Mapping[str, Order]] = {
 
 
 class Arrangement(NamedTuple):
-    """The chosen order and filters of a shelf; empty values choose nothing. stars: in halves. year: a book was read."""
+    """The chosen order, filters and look of a shelf; empty values choose nothing. stars: in halves. year: a book was
+    read.
+    """
 
     sort: str = ""
     stars: int | None = None
     year: int | None = None
     tag: str = ""
+    look: str = ""
 
     @property
     def is_plain(self) -> bool:
         """Whether the whole shelf is shown by its own date."""
-        return self == Arrangement()
+        return self.with_look("") == Arrangement()
 
     @property
     def parameters(self) -> str:
         """The chosen values as the query of an address, ending with "&" unless it is empty."""
         stars = None if self.stars is None else write_stars(self.stars)
-        values = {"sort": self.sort, "stars": stars, "year": self.year, "tag": self.tag}
+        values = {"sort": self.sort, "stars": stars, "year": self.year, "tag": self.tag, "look": self.look}
         chosen = {name: value for name, value in values.items() if value}
         return f"{urlencode(chosen)}&" if chosen else ""
+
+    def with_look(self, look: str) -> "Arrangement":
+        """Return the same order and filters with another look."""
+        return self._replace(look=look)
+
+    def shows_covers(self, shelf: Shelf) -> bool:
+        """Return whether the page shows covers, not the list, which has the forms of books that are being read."""
+        return self.look == "covers" or (not self.look and shelf != Shelf.READING)
 
 
 def parse_arrangement(given: Mapping[str, str]) -> Arrangement:
@@ -75,6 +87,7 @@ def parse_arrangement(given: Mapping[str, str]) -> Arrangement:
         HALVES.get(given.get("stars", "")),
         parse_year(given.get("year", "")),
         normalise(given.get("tag", "")[:MAX_TAG_LENGTH]),
+        given.get("look", "") if given.get("look") in LOOK_NAMES else "",
     )
 
 

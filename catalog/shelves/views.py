@@ -29,8 +29,8 @@ from catalog.shelves.snapshots import NotUndoable
 from catalog.shelves.widgets import (
     CARD_TEMPLATE,
     build_tabs,
-    render_button,
     render_card_shelf,
+    render_own_parts,
     render_readers,
 )
 from common.ids import MAX_ID
@@ -62,7 +62,7 @@ def own_shelves(request: HttpRequest) -> HttpResponse:
 @require_safe
 @personal_page
 def own_shelf(request: HttpRequest, shelf: Shelf) -> HttpResponse:
-    """Show one of the reader's own shelves: ``?sort=&stars=&year=&tag=&after=``.
+    """Show one of the reader's own shelves: ``?sort=&stars=&year=&tag=&look=&after=``.
 
     The template gets ``page``, a ShelfPage, and ``shelves``, a Shelves.
     """
@@ -90,7 +90,7 @@ def own_shelf(request: HttpRequest, shelf: Shelf) -> HttpResponse:
         "chosen": chosen,
         "page": page,
         "shelves": shelves,
-        "tabs": build_tabs(shelves, list(Shelf), lambda one: reverse("shelves:shelf", args=[one])),
+        "tabs": build_tabs(shelves, list(Shelf), lambda one: reverse("shelves:shelf", args=[one]), chosen.look),
         "privacies": Privacy.choices,
         "privacy": shelves.privacy[shelf],
         "year": year,
@@ -199,11 +199,12 @@ def _answer_button(request: HttpRequest, user_id: int, book_id: int, action: str
         raise Http404
     # From SQL, because Redis may be behind.
     with read_from_sql():
-        button = render_button(request, user_id, book_id, book["pages"], action=action)
+        own = render_own_parts(request, user_id, book_id, book["pages"], action=action)
         readers = render_readers(request, book_id, is_part=True)
     # The form with the button "Undo", which has the focus, is gone after it.
     context = {"undo": undo, "is_part": True, "takes_focus": action == "undo"}
-    return HttpResponse(button + readers + render_to_string("catalog/shelves/_changed.html", context, request))
+    changed = own.shelf + own.rating + readers
+    return HttpResponse(changed + render_to_string("catalog/shelves/_changed.html", context, request))
 
 
 def _answer_card(request: HttpRequest, user_id: int, book_id: int) -> HttpResponse:

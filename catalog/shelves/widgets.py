@@ -72,10 +72,17 @@ def show_entry(entry: Mapping[str, Any], book_pages: int | None) -> ShownEntry:
     )
 
 
-def render_button(
+class OwnParts(NamedTuple):
+    """Parts of a book's page that differ between readers. rating: with progress and dates; empty without a login."""
+
+    shelf: SafeString
+    rating: SafeString
+
+
+def render_own_parts(
     request: HttpRequest, user_id: int | None, book_id: int, book_pages: int | None, *, action: str = ""
-) -> SafeString:
-    """Render a book's shelf button.
+) -> OwnParts:
+    """Render a book's shelf buttons, and the visitor's rating, progress and dates.
 
     user_id: None if not logged in. book_pages: of the book, or None if unknown. action: the change that htmx asked
     for, whose control keeps the focus.
@@ -90,7 +97,8 @@ def render_button(
         "last_date": get_last_date(),
         "back": "" if user_id else find_way_back(request),
     }
-    return render_for(request, "catalog/shelves/_button.html", facts)
+    rating = render_for(request, "catalog/shelves/_rating.html", facts) if user_id else SafeString()
+    return OwnParts(render_for(request, "catalog/shelves/_button.html", facts), rating)
 
 
 def render_card_shelf(
@@ -157,6 +165,14 @@ def _build_bars(readers: BookReaders) -> list[HistogramBar]:
     ]
 
 
-def build_tabs(shelves: ShelfSummary, shown: Sequence[Shelf], address: Callable[[Shelf], str]) -> list[ShelfTab]:
-    """Return a link to each of these shelves."""
-    return [ShelfTab(shelf, shelf.label, shelves.counts[shelf], address(shelf)) for shelf in shown]
+def build_tabs(
+    shelves: ShelfSummary, shown: Sequence[Shelf], address: Callable[[Shelf], str], look: str
+) -> list[ShelfTab]:
+    """Return a link to each of these shelves, in the look that the visitor has chosen."""
+    tabs = []
+    for shelf in shown:
+        url = address(shelf)
+        if look:
+            url += f"{'&' if '?' in url else '?'}look={look}"
+        tabs.append(ShelfTab(shelf, shelf.label, shelves.counts[shelf], url))
+    return tabs

@@ -1,7 +1,9 @@
 """Books. HTML made of a record is remembered under the record itself, so it is never stale."""
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
+from unicodedata import east_asian_width
 from urllib.parse import urlencode
 
 import orjson
@@ -29,7 +31,6 @@ from common.paths import make_path
 from common.rendered import remember_rendered
 from common.template_functions import visitor
 
-MAX_CARD_TAGS: Final = 3  # the most frequent tags, on a card
 MAX_BYTES: Final = 12_000_000  # of each kind of remembered part; a card takes about 3 kB, a page of cards 100 kB
 
 
@@ -42,6 +43,15 @@ def cover_address(book: BookRecord) -> str:
 def description(book: BookRecord) -> str:
     """Return a description of a book in a few sentences."""
     return descriptions.describe_book(book)
+
+
+def count_lines(text: str, columns: int) -> int:
+    """Return about how many lines a text takes. Chinese characters take two columns."""
+    lines = 0
+    for line in text.splitlines():
+        width = sum(2 if east_asian_width(sign) in "WF" else 1 for sign in line)
+        lines += max(1, math.ceil(width / columns))
+    return lines
 
 
 def structured_data(book: BookRecord) -> SafeString:
@@ -87,6 +97,17 @@ def book_tags(context: Context, book: BookRecord) -> SafeString:
 def authors_linked(book: Mapping[str, Any]) -> SafeString:
     """Return the authors' names with links to their pages."""
     return link_authors(book["author_ids"], book["authors"])
+
+
+def first_author(book: Mapping[str, Any]) -> SafeString:
+    """Return the name of the first author with a link, and whether there are others: for cards of one height."""
+    link = link_authors(book["author_ids"][:1], book["authors"][:1])
+    return format_html(gettext("%(name)s and others") % {"name": "{}"}, link) if len(book["authors"]) > 1 else link
+
+
+def title_link(book: Mapping[str, Any]) -> SafeString:
+    """Return the title as a link to the page of the book. Cards show two lines of it, and all of it as a tooltip."""
+    return format_html('<a href="{0}" title="{1}">{1}</a>', make_path("catalog:book", book["id"]), short_title(book))
 
 
 def link_authors(ids: Iterable[int], names: Iterable[str]) -> SafeString:
@@ -152,16 +173,9 @@ def _render_shelf(raw: bytes, shelf: str) -> SafeString:
 
 @remember_rendered(MAX_BYTES, measure=lambda made: sum(map(len, made)))
 def _render_cards(raws: tuple[bytes, ...], words: tuple[SafeString, ...]) -> list[SafeString]:
-    made = []
-    for raw, more in zip(raws, words, strict=True):
-        card, links = _render_card(raw)
-        made.append(mark_safe(card + more + links))
-    return made
+    return [mark_safe(_render_card(raw) + more) for raw, more in zip(raws, words, strict=True)]
 
 
-@remember_rendered(MAX_BYTES, measure=lambda card: len(card[0]) + len(card[1]))
-def _render_card(raw: bytes) -> tuple[SafeString, str]:
-    """Return the card and the tags below it."""
-    book = orjson.loads(raw)
-    links = "".join(tag_link(tag["name"], "tag") for tag in book["top_tags"][:MAX_CARD_TAGS])
-    return render_to_string("catalog/_card.html", {"book": book}), links and f'<p class="card-tags">{links}</p>'
+@remember_rendered(MAX_BYTES)
+def _render_card(raw: bytes) -> SafeString:
+    return render_to_string("catalog/_card.html", {"book": orjson.loads(raw)})

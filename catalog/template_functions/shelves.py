@@ -4,6 +4,7 @@ import math
 from typing import Final
 
 from django.template.loader import render_to_string
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import ngettext
 from jinja2 import pass_context
@@ -17,7 +18,7 @@ from catalog.shelves.models import Shelf
 from catalog.shelves.records import write_stars
 from catalog.shelves.selectors import ShelvedBook
 from common.rendered import remember_rendered
-from common.template_functions import visitor
+from common.template_functions import get_static_url, visitor
 
 MAX_BYTES: Final = 4_000_000  # of remembered parts; each takes about 500 bytes
 
@@ -27,16 +28,28 @@ def star_label(halves: int) -> str:
     return ngettext("%(n)s star", "%(n)s stars", math.ceil(halves / 2)) % {"n": write_stars(halves)}
 
 
+@remember_rendered(MAX_BYTES)
+def show_stars(halves: int) -> SafeString:
+    """Return a rating as five stars, of which so many halves are filled."""
+    drawn = (
+        '<span class="stars" title="{label}"><svg viewBox="0 0 120 24" aria-hidden="true" focusable="false">'
+        '{use}/><svg width="{width}" height="24">{use} class="filled"/></svg></svg>'
+        '<span class="sr-only">{label}</span></span>'
+    )
+    use = format_html('<use width="120" height="24" href="{}#stars"', get_static_url("icons.svg"))
+    return format_html(drawn, label=star_label(halves), use=use, width=12 * halves)
+
+
 def shelf_label(shelf: str) -> str:
     """Return the name of a shelf as pages show it."""
     return str(Shelf(shelf).label)
 
 
 @pass_context
-def shelf_button(context: Context, book: BookRecord) -> SafeString:
-    """Show the visitor's shelf, rating, dates and progress of a book."""
+def own_parts(context: Context, book: BookRecord) -> widgets.OwnParts:
+    """Return the parts that show the visitor's shelf, rating, dates and progress of a book."""
     reader = visitor(context)
-    return widgets.render_button(context["request"], reader.pk if reader else None, book["id"], book["pages"])
+    return widgets.render_own_parts(context["request"], reader.pk if reader else None, book["id"], book["pages"])
 
 
 @pass_context

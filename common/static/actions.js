@@ -8,7 +8,9 @@
   let pressed = null; // the control under the pressed button of the mouse, and its position
 
   const overlaps = (one, other) => one.contains(other) || other.contains(one);
-  const isBlocked = ({ elt, target }) => [...replaced.values()].some((other) => overlaps(other.target, elt) || target.contains(other.elt));
+  // An answer to a form may replace further parts, which have forms with the same address.
+  const isSameForm = (one, other) => one.verb === "post" && other.verb === "post" && one.path === other.path;
+  const isBlocked = (action) => [...replaced.values()].some((other) => overlaps(other.target, action.elt) || action.target.contains(other.elt) || isSameForm(action, other));
   const getName = (control) => control.id || control.ariaLabel || control.textContent.trim();
   const findAgain = (control) => {
     if (control.isConnected) return control;
@@ -40,8 +42,8 @@
   };
 
   document.addEventListener("htmx:confirm", (event) => {
-    const { elt, target, triggeringEvent } = event.detail;
-    const action = { elt, target, control: triggeringEvent?.submitter ?? elt, type: triggeringEvent?.type };
+    const { elt, target, verb, path, triggeringEvent } = event.detail;
+    const action = { elt, target, verb, path, control: triggeringEvent?.submitter ?? elt, type: triggeringEvent?.type };
     if (triggeringEvent?.type === "change") action.control = triggeringEvent.target;
     if (elt.closest("[hx-sync]") || !isBlocked(action)) return;
     event.preventDefault();
@@ -51,19 +53,19 @@
     waiting = [...waiting.filter(({ control }) => control !== action.control), action];
   });
   document.addEventListener("htmx:beforeSend", ({ detail: { elt, target, xhr, requestConfig } }) => {
-    const { triggeringEvent } = requestConfig;
-    replaced.set(xhr, { elt, target, control: triggeringEvent?.submitter ?? elt });
+    const { triggeringEvent, verb, path } = requestConfig;
+    replaced.set(xhr, { elt, target, verb, path, control: triggeringEvent?.submitter ?? elt });
     xhr.addEventListener("loadend", () => {
       replaced.delete(xhr);
       continueWaiting();
     });
   });
 
-  // Keep unsent input: in other forms of the replaced part, and what was typed after the request in the form that sent it.
-  document.addEventListener("htmx:beforeSwap", ({ detail: { target, requestConfig, shouldSwap, xhr } }) => {
+  // Keep unsent input: in other forms of the replaced parts, and what was typed after the request in the form that sent it.
+  document.addEventListener("htmx:beforeSwap", ({ detail: { requestConfig, shouldSwap, xhr } }) => {
     if (!shouldSwap) return;
     const isSent = (field) => field.form === requestConfig.elt && requestConfig.formData.get(field.name) === field.value;
-    const unsent = [...target.querySelectorAll("input[id], textarea[id]")].filter(
+    const unsent = [...document.querySelectorAll("main input[id], main textarea[id]")].filter(
       (field) => field.value !== field.defaultValue && !isSent(field) && !["hidden", "checkbox", "radio"].includes(field.type),
     );
     const focused = document.activeElement;

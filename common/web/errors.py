@@ -16,7 +16,9 @@ def _render_error(request: HttpRequest, status: int, title: str, message: str) -
         "title": title,
         "message": message,
         "chosen_theme": get_theme(request),
-        "has_session": settings.SESSION_COOKIE_NAME in request.COOKIES,
+        "is_reader": settings.SESSION_COOKIE_NAME in request.COOKIES,
+        "is_own_fault": status >= 500,
+        "address": request.get_full_path(),
     }
     # Render without the request, because context processors would read users, sessions and messages.
     return HttpResponse(render_to_string("error.html", context), status=status)
@@ -24,7 +26,9 @@ def _render_error(request: HttpRequest, status: int, title: str, message: str) -
 
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """Return the page for status 400."""
-    return _render_error(request, 400, _("Bad request"), _("The request contains an invalid value."))
+    return _render_error(
+        request, 400, _("This did not work"), _("Something in the address or in the form is not valid.")
+    )
 
 
 def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
@@ -47,7 +51,7 @@ def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpR
 def method_not_allowed(request: HttpRequest, allowed: str) -> HttpResponse:
     """Return the page for status 405. allowed: the value of the header ``Allow``."""
     response = _render_error(
-        request, 405, _("Method not allowed"), _("This page does not accept this kind of request.")
+        request, 405, _("This address has no page"), _("It only receives forms. Go back, and try again from there.")
     )
     response.headers["Allow"] = allowed
     return response
@@ -59,14 +63,14 @@ def server_error(request: HttpRequest) -> HttpResponse:
         request,
         500,
         _("Something went wrong"),
-        _("The error has been logged. Please try again in a moment."),
+        _("It is not your fault. Please try again in a moment."),
     )
 
 
 def too_busy(request: HttpRequest, seconds: int) -> HttpResponse:
     """Return the page for status 503 of an overloaded site. seconds: the value of the header ``Retry-After``."""
     response = _render_error(
-        request, 503, _("The site is busy"), _("Part of it is being repaired. Please try again in a moment.")
+        request, 503, _("The site is busy"), _("We are working on it. Please try again in a moment.")
     )
     response.headers["Retry-After"] = str(seconds)
     response.headers["Cache-Control"] = "no-store"

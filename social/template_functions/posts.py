@@ -19,6 +19,7 @@ from catalog.covers import show_cover
 from common.form_parts import FIELD_PLACE
 from common.paths import make_path
 from common.rendered import remember_rendered
+from common.template_functions import icon
 from mirror.read import RawRecord
 from social.content.cleaning import MAX_CHARACTERS
 from social.content.html import to_html
@@ -157,14 +158,19 @@ def _render_like(post_id: int, name: str, likes: int, is_liked: bool, is_reader:
 def _render_report_link(post_id: int, name: str) -> SafeString:
     """Return the link to the form that reports a post."""
     label = gettext("Report the post by %(name)s") % {"name": name}
-    link = '<p class="post-own"><a href="{}" rel="nofollow" aria-label="{}">{}</a></p>'
-    return format_html(link, make_path("moderation:report", "post", post_id), label, gettext("Report"))
+    address = make_path("moderation:report", "post", post_id)
+    link = (
+        '<p class="post-own"><a class="like" href="{}" rel="nofollow" title="{}">{}'
+        '<span class="sr-only">{}</span></a></p>'
+    )
+    return format_html(link, address, gettext("Report"), icon("flag"), label)
 
 
 def _make_own_links(post: Mapping[str, Any]) -> SafeString:
-    link, links = '<a href="{}">{}</a>', [(make_path("social:delete_post", post["id"]), gettext("Delete"))]
+    links = [(make_path("social:delete_post", post["id"]), gettext("Delete"), icon("bin"))]
     if post["kind"] == Post.Kind.POST:
-        links.insert(0, (make_path("social:edit_post", post["id"]), gettext("Edit")))
+        links.insert(0, (make_path("social:edit_post", post["id"]), gettext("Edit"), icon("pencil")))
     elif post["kind"] == Post.Kind.REVIEW and post["book"]:
-        links.insert(0, (make_path("reviews:write", post["book"]["id"]), gettext("Edit")))
+        links.insert(0, (make_path("reviews:write", post["book"]["id"]), gettext("Edit"), icon("pencil")))
+    link = '<a class="like" href="{0}" title="{1}">{2}<span class="sr-only">{1}</span></a>'
     return format_html('<p class="post-own">{}</p>', format_html_join(" ", link, links))

@@ -25,7 +25,7 @@ MAX_YEAR: Final = 9999
 def shelves(request: HttpRequest, name: str) -> HttpResponse:
     """Show the shelves that the visitor may see, and the books of one of them.
 
-    The address has ``?shelf=&after=``, and the order and filters: ``sort=&stars=&year=&tag=``.
+    The address has ``?shelf=&after=``, and the order, the filters and the look: ``sort=&stars=&year=&tag=&look=``.
     """
     person = get_profile_by_name(name, request.user.pk)
     if person is None or person.name != name:
@@ -55,7 +55,7 @@ def shelves(request: HttpRequest, name: str) -> HttpResponse:
         "next_start": next_start,
         "chosen": chosen,
         "has_statistics": Shelf.READ in shown,
-        "tabs": build_tabs(found, shown, lambda one: f"{address}?shelf={one.value}"),
+        "tabs": build_tabs(found, shown, lambda one: f"{address}?shelf={one.value}", chosen.look),
     }
     return respond(request, "social/shelves.html", context, data)
 

@@ -51,7 +51,7 @@ def test_staff_without_a_factor_must_add_one_to_log_in(client: Client, staff: Us
     given = {"username": "staff", "password": PASSWORD, "next": ADMIN}
     response = client.post("/accounts/login/", given, follow=True)
     assert response.redirect_chain[-1][0] == "/accounts/factors/"
-    assert "Staff accounts need a second factor" in response.content.decode()
+    assert "Staff accounts need two-step login" in response.content.decode()
     assert not is_logged_in(client)
     assert client.get(ADMIN).status_code == 302
     client.get(APP)
@@ -64,7 +64,7 @@ def test_staff_without_a_factor_must_add_one_to_log_in(client: Client, staff: Us
     assert client.get(ADMIN).status_code == 200
     assert AuditEvent.objects.filter(kind="factor", details="An authenticator app was added.", actor=staff).exists()
     assert [letter.subject for letter in deliver_emails()] == [
-        "Your Diptych second factors were changed",
+        "Your Diptych two-step login was changed",
         "New login to your Diptych account",
     ]
 
@@ -208,8 +208,8 @@ def test_a_superuser_can_remove_lost_factors(staff: User) -> None:
     assert not AuthenticatorApp.objects.filter(pk=lost.pk).exists()
     assert there.get("/accounts/").status_code == 302
     (letter,) = deliver_emails()
-    assert "All second factors were removed by staff." in str(letter.body)
-    event = AuditEvent.objects.get(kind="factor", details="All second factors were removed by staff.")
+    assert "Two-step login was turned off by staff." in str(letter.body)
+    event = AuditEvent.objects.get(kind="factor", details="Two-step login was turned off by staff.")
     assert (event.actor, event.object) == (staff, "lost")
 
 

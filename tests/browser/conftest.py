@@ -217,6 +217,12 @@ def settled(page: Page) -> None:
     expect(page.locator(".htmx-request, .htmx-swapping, .htmx-added, .htmx-settling")).to_have_count(0)
 
 
+def open_own_menu(page: Page) -> Locator:
+    """Open the menu of the logged-in reader in the header, and return it."""
+    page.get_by_role("banner").get_by_role("button", name="Menu of").click()
+    return page.locator("#own-menu")
+
+
 def tab_to(page: Page, target: Locator, *, key: str = "Tab", most: int = 60) -> None:
     """Press Tab (or ``key``) until the target has the focus, at most ``most`` times."""
     settled(page)

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from accounts.models import User
-from tests.browser.conftest import PHONE, Audit, OpenPage
+from tests.browser.conftest import PHONE, Audit, OpenPage, open_own_menu
 from tests.support.accounts.mail import deliver_emails, find_link
 from tests.support.warm_mirrors import rebuild
 
@@ -30,7 +30,7 @@ def log_in(page: Page, password: str = PASSWORD) -> None:
 
 def confirm_address(page: Page) -> None:
     """Add and confirm an address of the account."""
-    page.get_by_role("banner").get_by_role("link", name="alice").click()
+    open_own_menu(page).get_by_role("link", name="Account").click()
     page.get_by_role("link", name="Add email address").click()
     page.get_by_label("New email address").fill(ADDRESS)
     page.get_by_label("Current password").fill(PASSWORD)

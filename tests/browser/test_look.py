@@ -11,7 +11,17 @@ from accounts.models import User
 from catalog.models import Book
 from mirror.relay.drains import drain_all
 from social.services.posts import create_post
-from tests.browser.conftest import PAPER, PHONE, Audit, OpenPage, find_overflows, read_paper, settled, text_size
+from tests.browser.conftest import (
+    PAPER,
+    PHONE,
+    Audit,
+    OpenPage,
+    find_overflows,
+    open_own_menu,
+    read_paper,
+    settled,
+    text_size,
+)
 from tests.browser.test_loginlog import sign_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -44,14 +54,16 @@ def test_theme_can_be_chosen_and_reset(open_page: OpenPage, java_script: bool) -
     assert paper(page) == PAPER["light"]
 
 
-def test_long_user_name_is_readable_on_a_phone(open_page: OpenPage, live_server: LiveServer) -> None:
+def test_menu_of_a_reader_with_a_long_name_fits_on_a_phone(open_page: OpenPage, live_server: LiveServer) -> None:
     user = User.objects.create_superuser("Maximiliana Featherstonehaugh", password=None)
     page = sign_in(open_page(viewport=PHONE), user, live_server)
     page.goto("/books/")
-    settled(page)
-    name = page.locator(".person-name span")
-    assert name.evaluate("name => name.clientWidth") > PHONE["width"] / 4
+    menu = open_own_menu(page)
+    expect(menu.get_by_text("Maximiliana Featherstonehaugh")).to_be_visible()
+    expect(menu.get_by_role("button", name="Log out")).to_be_in_viewport()
     assert find_overflows(page, [PHONE["width"]]) == []
+    page.keyboard.press("Escape")
+    expect(menu).to_be_hidden()
 
 
 def test_button_of_a_slow_form_is_busy(open_page: OpenPage) -> None:
@@ -100,19 +112,20 @@ def test_language_can_be_chosen(open_page: OpenPage, java_script: bool) -> None:
     expect(page.locator("html")).to_have_attribute("lang", "en")
 
 
-def test_menu_has_its_own_row_and_is_fully_visible(open_page: OpenPage, live_server: LiveServer) -> None:
+def test_header_is_one_row_and_phones_have_a_bar_at_the_bottom(open_page: OpenPage, live_server: LiveServer) -> None:
     page = sign_in(open_page(), User.objects.create(username="alice"), live_server)
     page.goto("/books/")
-    for width in (320, 390, 768, 1280):
+    for width in (320, 390, 768, 1024, 1280):
         assert find_overflows(page, [width]) == []
-        links = page.locator(".nav a:visible").all()
-        assert len(links) >= 5
-        brand, boxes = page.locator(".brand").bounding_box(), [link.bounding_box() for link in links]
-        assert brand
-        for box in boxes:
+        links = [link.bounding_box() for link in page.locator(".nav a:visible").all()]
+        head, height = page.locator(".head").bounding_box(), page.evaluate("innerHeight")
+        assert head
+        assert len(links) == 5
+        assert head["height"] <= 58, width  # with its border
+        for box in links:
             assert box
-            assert box["y"] >= brand["y"] + brand["height"], width
             assert box["x"] + box["width"] <= width
+            assert box["y"] + box["height"] == height if width < 896 else box["y"] < head["height"], width
 
 
 PAGES = [

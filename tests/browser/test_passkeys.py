@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from accounts.models import User
-from tests.browser.conftest import PHONE, Audit, OpenPage
+from tests.browser.conftest import PHONE, Audit, OpenPage, open_own_menu
 from tests.support.accounts.factors import present_code
 from tests.support.warm_mirrors import rebuild
 
@@ -42,7 +42,7 @@ def test_passkey_is_added_and_used(open_page: OpenPage, audit: Audit, alice: Use
     log_in(page)
     expect(page.get_by_role("banner")).to_contain_text("alice")
     page.goto("/accounts/")
-    page.get_by_role("link", name="Second factors").click()
+    page.get_by_role("link", name="Manage two-step login").click()
     page.get_by_role("link", name="Add passkey").click()
     assert audit(page) == []
     page.get_by_label("Name of the passkey").fill("Blue key")
@@ -53,13 +53,13 @@ def test_passkey_is_added_and_used(open_page: OpenPage, audit: Audit, alice: Use
     page.get_by_role("link", name="I have saved them").click()
     expect(page.get_by_role("main")).to_contain_text("Blue key")
     assert audit(page) == []
-    page.get_by_role("button", name="Log out").first.click()
+    open_own_menu(page).get_by_role("button", name="Log out").click()
     log_in(page)
     expect(page).to_have_url(re.compile("/accounts/login/factor/$"))
     assert audit(page) == []
     page.get_by_role("button", name="Use a passkey").click()
     expect(page.get_by_role("banner")).to_contain_text("alice")
-    page.get_by_role("button", name="Log out").first.click()
+    open_own_menu(page).get_by_role("button", name="Log out").click()
     log_in(page)
     page.get_by_label("Code").fill(code)
     page.get_by_role("button", name="Use the code").click()

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from accounts.models import User
-from tests.browser.conftest import tab_to
+from tests.browser.conftest import open_own_menu, tab_to
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -33,7 +33,7 @@ def test_user_registers_logs_out_and_logs_in(page: Page) -> None:
     register(page, "ken thompson")
     expect(page.get_by_role("status")).to_contain_text("Welcome, ken thompson.")
     expect(page.get_by_role("banner")).to_contain_text("ken thompson")
-    page.get_by_role("button", name="Log out").click()
+    open_own_menu(page).get_by_role("button", name="Log out").click()
     expect(page.get_by_role("status")).to_contain_text("You are logged out.")
     page.get_by_role("banner").get_by_role("link", name="Log in").click()
     page.get_by_label("Name").fill("ken thompson")
@@ -82,6 +82,8 @@ def test_registration_and_logout_work_by_keyboard(person: Page) -> None:
         person.keyboard.type("dennis ritchie" if field == "id_username" else PASSWORD)
     person.keyboard.press("Enter")
     expect(person.get_by_role("banner")).to_contain_text("dennis ritchie")
+    tab_to(person, person.get_by_role("button", name="Menu of dennis ritchie"))
+    person.keyboard.press("Enter")
     tab_to(person, person.get_by_role("button", name="Log out"))
     person.keyboard.press("Space")
     expect(person.get_by_role("banner").get_by_role("link", name="Log in")).to_be_visible()

@@ -40,18 +40,23 @@ def test_book_is_shelved_rated_and_removed(book: Book, open_page: OpenPage, has_
     pressed = page.get_by_role("button", name="Want to read", exact=True, pressed=True)
     expect(pressed).to_be_visible()
     page.get_by_role("radio", name="4 stars").check(force=True)
-    page.get_by_role("button", name="Rate", exact=True).click()
+    if not has_scripts:
+        page.get_by_role("button", name="Rate", exact=True).click()
     expect(page.get_by_role("button", name="Remove rating")).to_be_visible()
     page.get_by_role("button", name="Read", exact=True).click()
     expect(page.get_by_role("button", name="Read", exact=True, pressed=True)).to_be_visible()
     page.goto("/shelves/read/")
+    expect(page.get_by_role("main").get_by_role("listitem")).to_contain_text("A fine book4 stars")
+    page.get_by_text("Goal and privacy").click()
     page.get_by_label("Books to read in").fill("30")
     page.get_by_role("button", name="Set goal").click()
     expect(page.get_by_text("1 of 30 books in")).to_be_visible()
-    expect(page.get_by_role("main").get_by_role("listitem")).to_contain_text("A fine book")
+    page.get_by_text("Goal and privacy").click()
     page.get_by_label("Visible to").select_option("me")
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.get_by_text("Saved.")).to_be_visible()
+    page.get_by_role("link", name="List", exact=True).click()
+    expect(page).to_have_url("/shelves/read/?look=list")
     page.get_by_role("link", name="Change A fine book").click()
     page.get_by_role("button", name="Remove rating").click()
     expect(page.get_by_role("button", name="Remove rating")).to_have_count(0)
@@ -75,7 +80,7 @@ def test_book_is_shelved_from_its_card(book: Book, open_page: OpenPage, has_scri
         expect(state).to_be_focused()
     else:
         expect(page).to_have_url(f"/books/?sort=title#card-{book.pk}")
-    page.get_by_role("navigation", name="Main").get_by_role("link", name="Shelves").click()
+    page.get_by_role("navigation", name="Main").get_by_role("link", name="My shelves").click()
     expect(page.get_by_role("main").get_by_role("link", name="A fine book", exact=True)).to_be_visible()
 
 
@@ -83,7 +88,6 @@ def test_histogram_shows_a_new_rating_at_once(book: Book, open_page: OpenPage) -
     page = log_in(open_page(), book)
     for stars, mean in ((4, "4.00"), (2, "2.00")):
         page.get_by_role("radio", name=f"{stars} stars").check(force=True)
-        page.get_by_role("button", name="Rate", exact=True).click()
         expect(page.get_by_text(f"{mean} out of 5 from 1 reader here")).to_be_visible()
         expect(page.get_by_role("row", name=re.compile(f"^{stars} stars")).locator(".number")).to_have_text("1")
     page.get_by_role("button", name="Remove rating").click()

@@ -10,10 +10,11 @@ from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from accounts.models import User
+from catalog.details.models import BookDetails
 from mirror.relay.drains import drain_all
 from shop.models import Order, OrderState, Payment, PaymentState, Product
 from tests.browser.checkout import fill_address
-from tests.browser.conftest import PHONE, Audit, OpenPage
+from tests.browser.conftest import PHONE, Audit, OpenPage, open_own_menu, settled
 from tests.browser.test_loginlog import sign_in
 from tests.support.shop.make import make_order, make_product, make_sale
 from tests.support.warm_mirrors import rebuild
@@ -22,6 +23,14 @@ pytestmark = pytest.mark.django_db(transaction=True)
 PASSWORD = "a quiet bookshop"
 PLAIN = {"java_script_enabled": False}
 LONG = "A Very Long Title of a Book That Goes On and On: Being the Whole History of Everything, Newly Told"
+
+
+SHIFTS = """() => new Promise(done => {
+    let sum = 0;
+    new PerformanceObserver(list => list.getEntries().forEach(shift => (sum += shift.value)))
+        .observe({type: "layout-shift", buffered: true});
+    setTimeout(() => done(sum), 100);
+})"""
 
 
 @pytest.fixture
@@ -85,7 +94,7 @@ def test_book_is_ordered_paid_and_cancelled(open_page: OpenPage, emma: Product, 
 
     expect(page.get_by_role("status").first).to_contain_text("Your order is paid.")
     expect(page.get_by_role("main")).to_contain_text("3 × €12.50")
-    page.get_by_role("banner").get_by_role("link", name="alice").click()
+    open_own_menu(page).get_by_role("link", name="Account").click()
     page.get_by_role("link", name="Your orders").click()
     expect(page.locator(".order")).to_have_count(1)
     page.get_by_role("link", name=re.compile("^Order ")).click()
@@ -159,3 +168,26 @@ def test_shop_pages_are_accessible_and_fit(
     for path in pages:
         page.goto(path)
         assert audit(page) == [], path
+
+
+@pytest.mark.parametrize("has_scripts", [True, False], ids=["with JavaScript", "without"])
+def test_page_of_a_book_begins_with_the_cart_and_a_short_description(
+    open_page: OpenPage, live_server: LiveServer, alice: User, emma: Product, has_scripts: bool
+) -> None:
+    long = Product.objects.get(book__title=LONG)
+    text = "A sentence of the description. " * 30
+    BookDetails.objects.create(book=long.book, description=text.strip())
+    drain_all()
+    page = sign_in(open_page(java_script_enabled=has_scripts, viewport=PHONE), alice, live_server)
+    page.goto(f"/books/{long.pk}/")
+    settled(page)
+    assert not has_scripts or page.evaluate(SHIFTS) < 0.02
+    expect(page.get_by_role("button", name="Add to cart")).to_be_in_viewport(ratio=1)
+    described, lines = page.get_by_text(text.strip()), "element => element.offsetHeight / 25.6"
+    assert described.evaluate(lines) == pytest.approx(4, abs=0.1)
+    page.get_by_text("Whole description").click()
+    assert described.evaluate(lines) > 10
+    # Beside the reviews on a wide page, the cart and the shelves stay in sight.
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.get_by_role("heading", name="Details").scroll_into_view_if_needed()
+    expect(page.get_by_role("button", name="Add to cart")).to_be_in_viewport(ratio=1)

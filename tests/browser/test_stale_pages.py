@@ -9,7 +9,7 @@ from catalog.models import Book
 from catalog.shelves.models import ShelfEntry
 from shop.models import Product
 from social.models import Post
-from tests.browser.conftest import OpenPage
+from tests.browser.conftest import OpenPage, open_own_menu
 from tests.support.warm_mirrors import rebuild
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -98,7 +98,8 @@ def test_book_is_rated_after_the_login_that_an_ended_session_needs(
     page.goto(f"/books/{book.pk}/")
     end_all_sessions(reader)
     page.get_by_role("radio", name="4 stars").check(force=True)
-    page.get_by_role("button", name="Rate", exact=True).click()
+    if not has_scripts:
+        page.get_by_role("button", name="Rate", exact=True).click()
     continue_after_login(page, has_scripts=has_scripts)
     expect(page.get_by_role("button", name="Remove rating")).to_be_visible()
     assert ShelfEntry.objects.get().stars == 8
@@ -120,7 +121,7 @@ def test_second_login_tab_leads_on(page: Page, reader: User) -> None:
     fill_in_login(page)
     log_in_elsewhere(page)
     submit_login(page)
-    expect(page.get_by_role("heading", name="Home timeline")).to_be_visible()
+    expect(page.get_by_role("heading", name="Feed")).to_be_visible()
 
 
 def test_second_login_tab_does_not_change_the_account_silently(page: Page, reader: User) -> None:
@@ -138,5 +139,5 @@ def test_second_tab_logs_out_after_a_login_elsewhere(page: Page, reader: User) -
     log_in(page)
     page.context.clear_cookies(name="sessionid")
     log_in_elsewhere(page)
-    page.get_by_role("button", name="Log out").click()
+    open_own_menu(page).get_by_role("button", name="Log out").click()
     expect(page.get_by_text("You are logged out.")).to_be_visible()

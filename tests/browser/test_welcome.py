@@ -51,7 +51,7 @@ def test_a_new_reader_takes_the_steps_by_keyboard(open_page: OpenPage, audit: Au
     set_goal(rita.pk, today.year, 12)
     catch_up()
     page.get_by_role("link", name="Skip this step").press("Enter")
-    for heading in ("Continue reading", "Reading goal", "Home timeline", "Because you read", "Most read"):
+    for heading in ("Continue reading", "Reading goal", "Feed", "Because you read", "Most read"):
         expect(page.get_by_role("heading", name=heading)).to_be_visible()
     assert audit(page) == []
     page.get_by_role("link", name="Update progress").press("Enter")

@@ -113,7 +113,7 @@ def test_an_unknown_sitemap_file_is_404(client: Client, path: str) -> None:
 
 def test_icons_exist(client: Client) -> None:
     html = client.get("/accounts/login/").content.decode()
-    for name in ("favicon.svg", "favicon.ico", "apple-touch-icon.png"):
+    for name in ("favicon.ico", "apple-touch-icon.png"):
         assert finders.find(name)
         assert f'href="/static/{name.partition(".")[0]}' in html
     assert client.get("/favicon.ico").headers["Location"].startswith("/static/favicon")

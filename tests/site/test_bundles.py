@@ -16,7 +16,8 @@ from common.bundles import BUNDLES
 
 MAX_REQUESTS = 6
 MAX_BYTES = 45_000
-LOADED = re.compile(r'(?:<link rel="(?:stylesheet|icon)"|<script|<use|<img)[^>]* (?:href|src)="(/[^"#]+)')
+LOADED = re.compile(r'(?:<link rel="(?:stylesheet|icon|preload)"|<script|<use|<img)[^>]* (?:href|src)="(/[^"#]+)')
+OWN_RULE = re.compile(r"[.#][a-z][a-z-]{4,}|\"[a-z-]{4,}\"")  # a class, an id or a text, as minified files have it too
 STORAGES = settings.STORAGES | {"staticfiles": {"BACKEND": "common.bundles.BundledStorage"}}
 
 
@@ -32,14 +33,17 @@ def collected(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("bundle", BUNDLES)
-def test_a_bundle_has_all_its_parts_in_order(bundle: str, collected: Path) -> None:
-    text, end = (collected / bundle).read_bytes(), 0
+def test_a_bundle_has_all_its_parts_in_order_and_is_minified(bundle: str, collected: Path) -> None:
+    text, end, size = (collected / bundle).read_text(), 0, 0
     for part in BUNDLES[bundle][1]:
         found = finders.find(part)
         assert found, part
-        source = Path(found).read_bytes()
-        assert text.find(source) >= end, part
-        end = text.find(source) + len(source)
+        source = Path(found).read_text()
+        rule = OWN_RULE.findall(source)[-1]
+        assert text.find(rule, end) >= 0, (part, rule)
+        end, size = text.find(rule, end), size + len(source)
+    assert len(text) < size
+    assert "\n/*" not in text
 
 
 def test_a_second_collection_writes_the_same_bundles(collected: Path) -> None:
@@ -52,7 +56,7 @@ def test_a_second_collection_writes_the_same_bundles(collected: Path) -> None:
 @pytest.mark.parametrize("path", ["/", "/books/", "/about/"])
 def test_a_first_visit_loads_few_and_small_files(path: str, collected: Path, client: Client) -> None:
     page = client.get(path).content
-    files = set(LOADED.findall(page.decode())) - {"/static/favicon.ico"}  # of browsers that draw no SVG
+    files = {name for name in LOADED.findall(page.decode()) if not name.endswith(".ico")}  # for browsers without SVG
     hashed = [collected / name.removeprefix(settings.STATIC_URL) for name in files]
     assert [file.name for file in hashed if not re.search(r"\.[0-9a-f]{12}\.", file.name)] == []
     sizes = [len(gzip.compress(page, 6))] + [_measure_transfer(file) for file in hashed]
@@ -60,6 +64,6 @@ def test_a_first_visit_loads_few_and_small_files(path: str, collected: Path, cli
 
 
 def _measure_transfer(file: Path) -> int:
-    """Return the bytes of a file as WhiteNoise sends it to a browser that accepts gzip."""
-    packed = file.with_name(file.name + ".gz")
+    """Return the bytes of a file as WhiteNoise sends it to a browser that accepts brotli, as all do."""
+    packed = file.with_name(file.name + ".br")
     return (packed if packed.exists() else file).stat().st_size

@@ -62,6 +62,11 @@ def test_error_page_has_the_style_of_the_site(visitor: Client, address: str, sta
     assert f"Error {status}" in page
     assert "css/tokens.css" in page
     assert "secret detail" not in page
+    # A page that is missing or forbidden has the whole header and a search. After a fault of the site nothing may work.
+    is_own_fault = status >= 500
+    assert ('href="/home/"' in page, 'id="find"' in page, "<script" in page, 'class="foot"' in page) == (
+        not is_own_fault,
+    ) * 4
     assert find_policy_violations(page) == []
     assert "default-src 'self'" in response.headers["Content-Security-Policy"]
 

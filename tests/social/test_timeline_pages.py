@@ -131,7 +131,7 @@ def test_visitors_have_no_home_timeline(client: Client) -> None:
     assert client.get("/home/").headers["Location"] == "/accounts/login/?next=/home/"
     refused = client.get("/home/", headers=JSON)
     assert (refused.status_code, refused.json()) == (401, {"error": {"message": "Log in first."}})
-    assert "Home timeline" not in client.get("/").content.decode()
+    assert "Feed" not in client.get("/").content.decode()
 
 
 def test_an_empty_timeline_suggests_next_steps(alice: User, client: Client) -> None:

@@ -70,7 +70,7 @@ def test_a_new_reader_takes_the_steps_without_javascript(books: list[Book], clie
     assert "/welcome/" in client.get("/accounts/").content.decode()
     catch_up()
     front_page = client.get("/").content.decode()
-    assert "Home timeline</h2>" in front_page
+    assert "Feed</h2>" in front_page
     assert "Take your first steps" not in front_page
     ShelfEntry.objects.filter(user=nora, book=even[0]).delete()
     catch_up()

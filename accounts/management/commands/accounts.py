@@ -25,7 +25,7 @@ class Command(ReportingCommand):
         unlock.add_argument("--name", help=_("a user's name"))
         unlock.add_argument("--address", help=_("an IP address"))
         unlock.add_argument("--json", action="store_true", help=_("print the report as JSON"))
-        text = _("remove the second factors of a user who has lost them, and end the user's sessions")
+        text = _("turn off two-step login of a user who has lost the device, and end the user's sessions")
         remove = brief(actions.add_parser("remove-factors", help=text, description=text))
         remove.add_argument("name", metavar="NAME", help=_("a user's name"))
 
@@ -49,4 +49,4 @@ class Command(ReportingCommand):
         except User.DoesNotExist as error:
             raise CommandError(_("there is no user %(name)s") % {"name": repr(name)}) from error
         factors.remove_all(user)
-        self.report({}, [_("%(name)s has no second factors now") % {"name": user.username}], False)
+        self.report({}, [_("two-step login of %(name)s is off") % {"name": user.username}], False)

@@ -147,7 +147,9 @@ class RemoveFactor(FactorOwnerView):
             chosen, what = AuthenticatorApp.objects.filter(pk=self.owner.pk), factors.APP_REMOVED
         removed = self._remove(chosen, what)
         if removed is None:
-            messages.error(request, _("Staff need a second factor: add another one before you remove this one."))
+            messages.error(
+                request, _("Staff need two-step login: add another app or passkey before you remove this one.")
+            )
         elif removed:
             messages.success(request, _("Removed."))
         return redirect_to_view("accounts:factors")

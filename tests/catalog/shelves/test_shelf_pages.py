@@ -204,7 +204,7 @@ def test_my_shelf_shows_books_and_the_goal_of_the_year(client: Client, reader: U
     assert client.post("/shelves/goal/", {"books": "30"}).headers["Location"] == "/shelves/read/"
     text = client.get("/shelves/read/").content.decode()
     assert "1 of 30 books in 2026" in text
-    assert text.index("A fine book") < text.index("Last year&#39;s book")
+    assert text.index("A fine book") < text.index("Last year&#x27;s book")
     found = client.get("/shelves/read/", headers=JSON).json()
     assert (found["shelf"], found["privacy"], found["count"], found["next"]) == ("read", "public", 2, None)
     assert found["goal"] == {"year": 2026, "books": 30, "finished": 1}

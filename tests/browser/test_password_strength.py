@@ -1,0 +1,47 @@
+"""The meter of a new password: it loads late, sends nothing, and is announced."""
+
+import pytest
+from playwright.sync_api import Page, Request, expect
+
+from tests.browser.conftest import Audit
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ADVICE = "Use at least 10 characters that are hard to guess"
+
+
+def test_a_new_password_is_estimated_in_the_browser(person: Page, plain: Page, audit: Audit) -> None:
+    sent: list[Request] = []
+    person.on("request", lambda request: sent.append(request))
+    person.goto("/accounts/register/")
+    said = person.locator("[data-strength]").get_by_role("status")
+    person.get_by_label("Name").fill("rosalind")
+    assert not [request.url for request in sent if "zxcvbn" in request.url], "loaded before a password is typed"
+    password = person.get_by_label("Password", exact=True)
+    cases = {
+        "short": "too weak",  # the server refuses it
+        "rosalind99": "weak",  # it is the name
+        "correct horse battery staple": "strong",
+        "password1234": "weak",
+    }
+    for typed, strength in cases.items():
+        password.fill(typed)
+        expect(said).to_have_text(f"Password strength: {strength}")
+    assert audit(person) == []
+    password.fill("")
+    expect(said).to_have_text("")
+    assert {request.method for request in sent} == {"GET"}
+    assert not [request.url for request in sent if "battery" in request.url]
+    password.fill("correct horse battery staple")
+    person.get_by_label("Confirm password").fill("correct horse battery staple")
+    person.get_by_role("main").get_by_role("button", name="Register").click()
+    expect(person.get_by_role("banner")).to_contain_text("rosalind")
+    person.goto("/accounts/password_change/")
+    person.get_by_label("New password", exact=True).fill("rosalind99")
+    expect(said).to_have_text("Password strength: weak")
+    # Without scripts there is the advice alone.
+    plain.goto("/accounts/register/")
+    expect(plain.get_by_label("Password", exact=True)).to_have_accessible_description(
+        f"{ADVICE}: not a common password, your name or only digits."
+    )
+    expect(plain.locator("meter")).to_be_hidden()
