@@ -24,6 +24,7 @@ from accounts.words import break_links
 from common import clock
 from common.text import fold_address
 from mirror.utils import after_commit
+from shop.invoices.selectors import list_invoices
 from shop.models import Order, OrderState, Refund, Return, ReturnState
 from shop.selectors.links import make_slip_path
 from shop.selectors.orders import OrderView
@@ -36,13 +37,14 @@ EMAIL_KINDS: Final = ("confirmed", "cancelled", "sent", "refunded", "link", *RET
 
 
 def make_email(about: str, order: Order) -> EmailMultiAlternatives:
-    """Return an unsent email about an order, rendered from ``shop/mails/<about>``. One query, for its lines."""
+    """Return an unsent email about an order, rendered from ``shop/mails/<about>``. Two queries: lines and invoices."""
     assert about in EMAIL_KINDS, about
     lines = list(order.lines.order_by("pk"))
     view = OrderView(order, lines, (), clock.now())
     with override(order.language or settings.LANGUAGE_CODE):
         context: dict[str, Any] = {"order": order, "lines": lines, "links": view.links}
         context |= {"view": view, "vat": view.vat, "arrival": view.arrival, "tracking": view.tracking}
+        context["invoices"] = list_invoices(order)
         if about in RETURN_STATES and (found := _find_return(about, order)):
             context |= {"found": found, "slip": make_slip_path(order, found.pk)}
         if about in ("refunded", "cancelled"):

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.models import CHANGE
-from django.db.models import Model, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.functional import Promise
@@ -20,6 +20,7 @@ from unfold.admin import TabularInline
 from unfold.decorators import display
 
 from common.refusals import Refused
+from shop.admin.base import WithPermissionsOfOrders
 from shop.admin.row_actions import ACTION, PageWithActions, apply_to_each, warn_of_unchanged
 from shop.models import EventKind, Return, ReturnLine, ReturnState
 from shop.returns.services import accept_return, receive_return, refuse_return
@@ -27,23 +28,7 @@ from shop.returns.services import accept_return, receive_return, refuse_return
 STATE_LABELS = {"asked": "warning", "accepted": "info", "received": "success", "refused": "danger"}
 
 
-class _WithPermissionsOfOrders:
-    """Rows to which the permissions of orders apply."""
-
-    def has_module_permission(self, request: HttpRequest) -> bool:
-        return self.has_view_permission(request)
-
-    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return bool(request.user.has_perm("shop.view_order") or request.user.has_perm("shop.change_order"))
-
-    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return bool(request.user.has_perm("shop.change_order"))
-
-
-class ReturnLineInline(_WithPermissionsOfOrders, TabularInline):
+class ReturnLineInline(WithPermissionsOfOrders, TabularInline):
     """The books of a return."""
 
     model = ReturnLine
@@ -76,7 +61,7 @@ STEPS: Final = {  # by the state of the return
 
 
 @admin.register(Return)
-class ReturnAdmin(_WithPermissionsOfOrders, PageWithActions):
+class ReturnAdmin(WithPermissionsOfOrders, PageWithActions):
     """Returns, the newest first. The buttons of a return's page take its steps; a refusal needs an answer."""
 
     change_form_outer_before_template = "shop/admin/return_actions.html"

@@ -95,15 +95,16 @@ def receive_return(return_id: int, by: User | None = None, *, restock: bool) -> 
     """
     with transaction.atomic():
         found = _lock_return(return_id, ReturnState.ACCEPTED)
-        found.refund = _refund(found, by)
-        found.state, found.received_at, found.is_restocked = ReturnState.RECEIVED, clock.now(), restock
-        found.save(update_fields=["refund", "state", "received_at", "is_restocked"])
-        record_step(found.order_id, EventKind.RETURN_RECEIVED, by=by, why=found.number)
+        # Before the refund: all transactions lock products before the counter of credit notes.
         if restock:
             copies = dict(found.lines.values_list("line__product", "quantity"))
             stock.return_sold_copies(copies)
             # After the commit: a checkout in between would still find too few copies, and remember that again.
             after_commit(shortages.forget_stock, list(copies))
+        found.refund = _refund(found, by)
+        found.state, found.received_at, found.is_restocked = ReturnState.RECEIVED, clock.now(), restock
+        found.save(update_fields=["refund", "state", "received_at", "is_restocked"])
+        record_step(found.order_id, EventKind.RETURN_RECEIVED, by=by, why=found.number)
         if found.refund is not None:
             emails.send_email_soon("refunded", found.order_id)
     return found

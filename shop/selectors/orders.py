@@ -16,6 +16,7 @@ from common.ids import MAX_ID
 from shop.delivery.days import describe_arrival
 from shop.delivery.tracking import Tracking
 from shop.delivery.vat import sum_by_rate
+from shop.invoices.selectors import InvoiceLink, list_invoices
 from shop.models import EventKind, Order, OrderLine, OrderState, Payment, Return, ReturnState
 from shop.models.payment import PaymentState
 from shop.payments import get_provider
@@ -50,6 +51,7 @@ class OrderView:
     moment: datetime
     returns: Sequence[ReturnView] = ()
     can_be_returned: bool = False
+    invoices: Sequence[InvoiceLink] = ()
 
     @cached_property
     def links(self) -> OrderLinks:
@@ -239,16 +241,17 @@ def _make_view(order: Order) -> OrderView:
     # With the books, whose present covers the page shows.
     lines = list(order.lines.order_by("pk").select_related("product__book"))
     payments = list(order.payments.order_by("pk").prefetch_related("refunds"))
+    view = OrderView(order, lines, payments, clock.now(), invoices=list_invoices(order))
     # Only an order that was sent has returns.
     if order.state != OrderState.SENT:
-        return OrderView(order, lines, payments, clock.now())
+        return view
     with_slip = (ReturnState.ACCEPTED, ReturnState.RECEIVED)
-    returns = [
+    view.returns = [
         ReturnView(found, make_slip_path(order, found.pk) if found.state in with_slip else "")
         for found in order.returns.order_by("pk")
     ]
-    can_be_returned = is_returnable(order) and bool(list_returnable_lines(order))
-    return OrderView(order, lines, payments, clock.now(), returns, can_be_returned)
+    view.can_be_returned = is_returnable(order) and bool(list_returnable_lines(order))
+    return view
 
 
 def _sort_lines(order: Order) -> list[OrderLine]:

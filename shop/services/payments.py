@@ -18,6 +18,7 @@ from common import clock
 from common.database import repeat_after_conflict
 from mirror.utils import after_commit
 from shop import emails
+from shop.invoices.services import issue_invoice
 from shop.models import EventKind, Order, OrderState, Payment, PaymentState
 from shop.payments import Answer, Means, NoAnswer, Outcome, PageRequest, TypedCard, calls, make_key
 from shop.services import confirmations, refunds, stock
@@ -217,6 +218,8 @@ def _mark_paid(order: Order, kind: EventKind, payment: Payment | None = None) ->
     order.state, order.paid_at = OrderState.PAID, clock.now()
     Order.objects.filter(pk=order.pk).update(state=order.state, paid_at=order.paid_at)
     record_step(order.pk, kind, payment=payment)
+    if order.total:  # there is nothing to invoice in a free order
+        issue_invoice(order)
     # Before the commit a worker would find an unpaid order, and send nothing.
     after_commit(confirmations.confirm_soon, order.pk)
 

@@ -289,7 +289,9 @@ def test_sales_and_readers_are_downloaded(staff: Client, carol: User) -> None:
 def test_only_the_address_of_an_order_can_be_edited(staff: Client) -> None:
     order = make_order(None, make_product())
     way = f"{ORDERS}{order.pk}/change/"
-    inlines = {f"{n}-{w}": "0" for n in ("lines", "payments", "events") for w in ("TOTAL_FORMS", "INITIAL_FORMS")}
+    inlines = {
+        f"{n}-{w}": "0" for n in ("lines", "payments", "invoices", "events") for w in ("TOTAL_FORMS", "INITIAL_FORMS")
+    }
     asked = {"name": "Ann", "email": "ann@example.org", "address": "Elsewhere", "state": "paid", "total": "1"}
     assert staff.post(way, asked | inlines).status_code == 302
     order.refresh_from_db()

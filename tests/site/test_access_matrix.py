@@ -38,7 +38,7 @@ NEVER: Final = {
 SAME_AS: Final = {
     "catalog.tagalias": "catalog.tag",
     "wishes.bookwish": "catalog.book",
-    "shop.return": "shop.order",
+    **dict.fromkeys(("shop.return", "invoices.invoice"), "shop.order"),
     **dict.fromkeys(("shop.deliveryzone", "shop.deliverymethod"), "shop.sale"),
 }
 VERBS: Final = {"changelist": "view", "change": "view", "history": "view", "add": "add", "delete": "delete"}
