@@ -145,6 +145,9 @@ def series_page(request: HttpRequest, author: int, name: str) -> HttpResponse:
     """
     series = find_series_page(author, name, _get_card_viewer(request))
     if series is None:
+        into = find_merged_author(author)
+        if into is not None:
+            return redirect_to(reverse("catalog:series", args=[into, name]), status=301)
         return _render_not_found(request, _("Series not found."))
     if wants_json(request):
         volumes = [orjson.Fragment(book.raw) for book in series.books.books]

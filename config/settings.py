@@ -72,6 +72,7 @@ INSTALLED_APPS = [
     "catalog.wishes",
     "catalog.following",
     "shop",
+    "shop.invoices",
     "social",
     "social.moderation",
     "social.reviews",

@@ -6,7 +6,8 @@ cancelled, sent and refunded orders after the commit and retries for a while.
 Buyers choose the name and the address, so these emails could be abused to send text to other people. Therefore unpaid
 orders cause no email, each address gets a limited number per day, and an address that the account has not verified gets
 only the confirmation. Guests get all emails, because they learn nowhere else that their order was sent; they link to
-the order by a signed link, and those to readers by its number.
+the order by a signed link, and those to readers by its number. The email with nothing but this link ("link"), after a
+failed payment or for a guest who has lost it, has no words of the buyer.
 """
 
 import logging
@@ -23,6 +24,7 @@ from accounts.words import break_links
 from common import clock
 from common.text import fold_address
 from mirror.utils import after_commit
+from shop.invoices.selectors import list_invoices
 from shop.models import Order, OrderState, Refund, Return, ReturnState
 from shop.selectors.links import make_slip_path
 from shop.selectors.orders import OrderView
@@ -31,17 +33,18 @@ from shop.seller import get_seller
 logger = logging.getLogger("shop")
 DAY_SECONDS: Final = 86_400
 RETURN_STATES: Final = {"return_accepted": ReturnState.ACCEPTED, "return_refused": ReturnState.REFUSED}
-EMAIL_KINDS: Final = ("confirmed", "cancelled", "sent", "refunded", *RETURN_STATES)
+EMAIL_KINDS: Final = ("confirmed", "cancelled", "sent", "refunded", "link", *RETURN_STATES)
 
 
 def make_email(about: str, order: Order) -> EmailMultiAlternatives:
-    """Return an unsent email about an order, rendered from ``shop/mails/<about>``. One query, for its lines."""
+    """Return an unsent email about an order, rendered from ``shop/mails/<about>``. Two queries: lines and invoices."""
     assert about in EMAIL_KINDS, about
     lines = list(order.lines.order_by("pk"))
     view = OrderView(order, lines, (), clock.now())
     with override(order.language or settings.LANGUAGE_CODE):
         context: dict[str, Any] = {"order": order, "lines": lines, "links": view.links}
-        context |= {"vat": view.vat, "arrival": view.arrival, "tracking": view.tracking}
+        context |= {"view": view, "vat": view.vat, "arrival": view.arrival, "tracking": view.tracking}
+        context["invoices"] = list_invoices(order)
         if about in RETURN_STATES and (found := _find_return(about, order)):
             context |= {"found": found, "slip": make_slip_path(order, found.pk)}
         if about in ("refunded", "cancelled"):
@@ -63,7 +66,8 @@ def send_confirmation(order: Order) -> int:
 
 
 def send_email(about: str, order_id: int) -> int:
-    """Send a notice about an order, unless the order is gone or was never paid. Return the number of sent emails.
+    """Send a notice about an order, unless the order is gone. Unpaid ones cause none but "link". Return the number of
+    sent emails.
 
     SQL must confirm that it happened, because other programs may write to the broker. Raises OSError, the base of
     smtplib's errors, if the mail server refuses it.
@@ -86,6 +90,8 @@ def _has_happened(about: str, order: Order) -> bool:
             return order.sent_at is not None
         case "refunded":
             return Refund.objects.filter(payment__order=order).exists()
+        case "link":
+            return order.is_of_guest
     if about in RETURN_STATES:
         return _find_return(about, order) is not None
     return False
@@ -104,7 +110,7 @@ def _is_buyers_address(order: Order) -> bool:
 
 
 def _send_within_limit(about: str, order: Order) -> int:
-    if order.paid_at is None:
+    if order.paid_at is None and about != "link":
         return 0
     limit = _get_limit(order)
     if count_event(*limit, settings.SHOP_ADDRESS_LETTERS, DAY_SECONDS):

@@ -33,9 +33,14 @@ def to_cents(units: Decimal) -> int:
 
 def format_money(cents: int) -> str:
     """Format an amount of cents in the active language: 1250 becomes "€12.50", or "¥1,250" for the yen."""
-    decimals = get_decimals()
+    return format_money_of(cents, settings.SHOP_CURRENCY)
+
+
+def format_money_of(cents: int, currency: str) -> str:
+    """Format an amount of a currency, such as that of an old invoice."""
+    decimals = _get_decimals_of(currency)
     whole_number, fraction = divmod(abs(cents), 10**decimals)
-    sign = CURRENCY_SIGNS.get(settings.SHOP_CURRENCY, f"{settings.SHOP_CURRENCY} ")
+    sign = CURRENCY_SIGNS.get(currency, f"{currency} ")
     amount = number_format(whole_number, use_l10n=True, force_grouping=True)
     if decimals:
         amount += f"{_get_decimal_point()}{fraction:0{decimals}d}"

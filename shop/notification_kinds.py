@@ -1,6 +1,7 @@
 """The kinds of notifications of this application, and what their pages show."""
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from django.utils.translation import gettext_lazy as _
 
@@ -10,6 +11,9 @@ from catalog.mirrors import BookMirror
 from common.paths import make_path
 from shop.mirrors import ProductMirror
 from shop.money import format_money
+
+# Readers ask for it on the page of the book, and copies or a sale may be gone before their next visit.
+ASKED_WAYS: Final = (Way.EMAIL, Way.WEEKLY, Way.SITE, Way.OFF)
 
 
 def register_kinds() -> None:
@@ -32,6 +36,7 @@ def register_kinds() -> None:
             _("%(title)s is back in stock."),
             _find_books,
             has_people=False,
+            ways=ASKED_WAYS,
         )
     )
     register(
@@ -41,8 +46,7 @@ def register_kinds() -> None:
             _("%(title)s is cheaper now."),
             _find_prices,
             has_people=False,
-            # Readers ask for it on the page of the book, and a sale may be over before their next visit.
-            ways=(Way.EMAIL, Way.WEEKLY, Way.SITE, Way.OFF),
+            ways=ASKED_WAYS,
         )
     )
 

@@ -9,6 +9,7 @@ from mirror.redis import lease, relay_client, work_or_wait
 from shop import emails
 from shop.book_views import decay, retention
 from shop.carts import storage
+from shop.invoices import services as invoices
 from shop.recommend import build
 from shop.rowcache import daemon
 from shop.services import confirmations, stock_alerts
@@ -63,6 +64,14 @@ def rescale_views() -> int:
 def expire_views() -> int:
     """Delete expired views for at most a minute. Return their number. Beat starts it every hour."""
     return retention.expire_views(seconds=EXPIRE_BUDGET_SECONDS)
+
+
+@shared_task(name="shop.tasks.remove_old_invoices")
+def remove_old_invoices() -> int:
+    """Remove invoices of years that need not be kept, for at most a minute. Return their number. Beat starts it once a
+    day.
+    """
+    return invoices.remove_old_invoices(seconds=EXPIRE_BUDGET_SECONDS)
 
 
 @shared_task(name="shop.tasks.cache_rows")

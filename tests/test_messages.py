@@ -95,6 +95,7 @@ def test_message_moves_with_its_translation_into_the_catalogue_of_mirror(project
         ("msgstr", "", "is not translated"),
         ("flags", ["fuzzy"], "is fuzzy"),
         ("msgstr", "%(whom)s!", "has other placeholders than its original"),
+        ("msgstr", "您好 %(who)s", "says 您, and the site says 你"),
     ],
 )
 def test_bad_translation_is_reported(project: Path, field: str, value: object, fault: str) -> None:

@@ -34,6 +34,7 @@ ARGUMENTS_BY_FUNCTION: Final = {
     "npgettext": ("context", "id", "plural"),
 }
 PLACEHOLDER: Final = re.compile(r"%\(\w+\)[sd]|%[sd]|\{\w*\}")
+FORMAL_YOU: Final = "您"
 KEPT_PREFIX: Final = "kept:"  # the beginning of a translator's comment on a message that only a library uses
 
 
@@ -182,6 +183,8 @@ def _find_fault(entry: polib.POEntry | None) -> str:
     for text in texts:
         if set(PLACEHOLDER.findall(text)) != wanted:
             return "has other placeholders than its original"
+    if any(FORMAL_YOU in text for text in texts):
+        return f"says {FORMAL_YOU}, and the site says 你"
     return ""
 
 

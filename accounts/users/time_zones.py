@@ -68,7 +68,7 @@ def list_choices() -> Choices:
     for name in sorted(list_zones()):
         continent, _slash, place = name.partition("/")
         groups[continent].append((name, place.replace("_", " ")))
-    return [("", _("that of my device")), *groups.items()]
+    return [("", _("automatic, from my device")), *groups.items()]
 
 
 def activate_zone(name: str) -> None:

@@ -76,8 +76,15 @@ class AuthorAdmin(PictureAdminMixin, AuditedAdmin):
     def merge(self, request: HttpRequest, authors: QuerySet[Author]) -> HttpResponse | None:
         """Merge authors. First ask for a confirmation, because a merge cannot be undone."""
         into = self._find_named_author(request)
-        chosen = self.chosen(request, authors.exclude(pk=into.pk)) if into else []
-        if into is None or not chosen:
+        if into is None:
+            return None
+        others = authors.exclude(pk=into.pk)
+        if authors.exists() and not others.exists():
+            text = gettext("“%(name)s” cannot be merged into itself.") % {"name": into.name}
+            self.message_user(request, text, messages.WARNING)
+            return None
+        chosen = self.chosen(request, others)
+        if not chosen:
             return None
         if not is_confirmed(request):
             effect = EFFECT % {"name": into.name}
@@ -91,12 +98,17 @@ class AuthorAdmin(PictureAdminMixin, AuditedAdmin):
         return None
 
     def _find_named_author(self, request: HttpRequest) -> Author | None:
-        """Return the author with the name of the form. If none has it, show a message and return None."""
+        """Return the author with the name of the form, or the one into which the author of that name was merged.
+
+        If none has it, show a message and return None.
+        """
         name = " ".join(request.POST.get("author", "").replace("\0", "").split())
         if not name:
             self.message_user(request, gettext("Enter the name of an author next to the action."), messages.WARNING)
             return None
         author: Author | None = Author.objects.filter(name=name).first()
+        if author is None and (alias := AuthorAlias.objects.filter(name=name).select_related("author").first()):
+            return alias.author
         if author is None:
             text = gettext("There is no author called “%(name)s”.") % {"name": name}
             self.message_user(request, text, messages.WARNING)

@@ -25,29 +25,41 @@ class FoundBook(NamedTuple):
 
 @dataclass
 class CoverReport:
-    """What an import did, or would do: numbers of files, and reasons by the names of refused files."""
+    """What an import did, or would do: numbers of files, and reasons by the names of refused files.
+
+    surplus: files of books that have an earlier file.
+    """
 
     stored: int = 0
     unchanged: int = 0
     unknown: list[str] = field(default_factory=list)
+    surplus: list[str] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)
 
 
 def list_pictures(folder: Path) -> list[Path]:
-    """Return the files of a folder whose names end like those of pictures."""
-    return sorted(path for path in folder.iterdir() if path.suffix.lower() in ENDINGS and path.is_file())
+    """Return the files of a folder whose names end like those of pictures: those with ids of books, then by name."""
+    found = (path for path in folder.iterdir() if path.suffix.lower() in ENDINGS and path.is_file())
+    return sorted(found, key=lambda path: (is_isbn(path.stem), path.name))
 
 
 def import_covers(files: Sequence[Path], report: CoverReport, *, is_dry_run: bool = False) -> Iterator[Path]:
-    """Set the covers of books, and yield each file when the report counts it. Running it again changes nothing.
+    """Set the covers of books, and yield each file when the report counts it. Running it again changes nothing: the
+    first valid file of a book counts.
 
     is_dry_run: only check the files.
     """
+    done = set[int]()  # books with a file
     for start in range(0, len(files), FILES_PER_QUERY):
         some = files[start : start + FILES_PER_QUERY]
         books = _find_books([path.stem for path in some])
         for path in some:
-            _import_file(path, books.get(path.stem, ()), report, is_dry_run=is_dry_run)
+            named = books.get(path.stem, ())
+            left = [book for book in named if book.id not in done]
+            if named and not left:
+                report.surplus.append(path.name)
+            elif _import_file(path, left, report, is_dry_run=is_dry_run):
+                done.update(book.id for book in left)
             yield path
 
 
@@ -65,10 +77,11 @@ def _find_books(names: Sequence[str]) -> Mapping[str, Sequence[FoundBook]]:
     return found | {name: by_id.get(pk or 0, ()) for name, pk in ids.items()}
 
 
-def _import_file(path: Path, books: Sequence[FoundBook], report: CoverReport, *, is_dry_run: bool) -> None:
+def _import_file(path: Path, books: Sequence[FoundBook], report: CoverReport, *, is_dry_run: bool) -> bool:
+    """Set the covers of these books. Return whether they have this file's cover now."""
     if not books:
         report.unknown.append(path.name)
-        return
+        return False
     try:
         if path.stat().st_size > MAX_BYTES:
             raise PictureTooLarge
@@ -77,7 +90,7 @@ def _import_file(path: Path, books: Sequence[FoundBook], report: CoverReport, *,
         changed = [book for book in books if book.cover != COVER.make_name(book.id, content)]
         if not changed:
             report.unchanged += 1
-            return
+            return True
         picture = COVER.files.encode(content)
         if not is_dry_run:
             for book in changed:
@@ -85,3 +98,5 @@ def _import_file(path: Path, books: Sequence[FoundBook], report: CoverReport, *,
         report.stored += 1
     except (Refused, OSError) as error:
         report.refused[path.name] = str(error)
+        return False
+    return True

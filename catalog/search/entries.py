@@ -23,6 +23,8 @@ MIN_LENGTH_FOR_TWO_MISTAKES: Final = 8  # letters of a word that may have two mi
 MIN_LENGTH_FOR_MISTAKE: Final = 3  # letters of a word that may have one mistake
 MAX_NUMBER_LENGTH: Final = 8  # digits of a number that may have mistakes; an ISBN is longer
 PREFIX_LENGTHS: Final = range(2, LOOKUP_LENGTH)
+MAX_TEXT_LENGTH: Final = 330  # characters of a document's text, which is a part of its members in the lists
+NAME_SEPARATOR: Final = "\x1f"  # between the names in a document's text
 START_LENGTHS: Final = range(1, 5)  # letters at the start of a name; longer queries are rarer and find it by its words
 
 
@@ -49,6 +51,21 @@ def build_named_keys(kind: str, name: str) -> list[str]:
     keys = list(build_word_keys(kind, words.extract_terms(name)))
     keys += build_name_keys([name])
     return keys
+
+
+def join_names(names: Iterable[str]) -> str:
+    """Return the text of a document with several names, the shown one first. Names that are too much are left out."""
+    text, *others = names
+    for name in others:
+        longer = f"{text}{NAME_SEPARATOR}{name}"
+        if len(longer) <= MAX_TEXT_LENGTH:
+            text = longer
+    return text
+
+
+def split_names(text: str) -> list[str]:
+    """Return the names in the text of a document."""
+    return text.split(NAME_SEPARATOR)
 
 
 def build_half_keys(whole: str, length: int | None = None) -> list[str]:

@@ -1,5 +1,6 @@
 """Mirrors of search: from rows to documents (both in SQL), and from documents and the vocabulary to Redis."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, ClassVar
@@ -11,7 +12,7 @@ import mirror
 from catalog import keys
 from catalog.books.links import find_books_by_authors, find_books_with_tags
 from catalog.books.records import load_book_rows, load_tag_names
-from catalog.models import Author, Book, Tag, Tagging
+from catalog.models import Author, AuthorAlias, Book, Tag, Tagging
 from catalog.search import entries, store, words
 from catalog.search.models import Document, Term
 from catalog.search.names.titles import collect_book_names
@@ -101,23 +102,38 @@ def _find_authors_of_books(values: Sequence[str], after: str | None, limit: int)
 
 @mirror.register
 class AuthorIndex(IndexMirror):
-    """Authors by name. The weight of an author is the popularity of the author's most read book."""
+    """Authors by name, also by those of authors who were merged into them. The weight of an author is the popularity of
+    the author's most read book.
+    """
 
+    version = 5
     name = "indexed_author"
     label = _("search: authors")
     kind = "a"
     model = Author
     watches = (
         Watch(Author),
+        Watch(AuthorAlias, "author_id"),
         Watch(Book.authors.through, "author_id"),
         Watch(Book, via=_find_authors_of_books, only=("popularity",), inserts=False),
     )
 
     def make(self, ids: Sequence[int]) -> Iterable[store.DocumentRecord]:
         rows = Author.objects.using(setting("DATABASE")).filter(pk__in=ids).order_by()
+        aliases = load_aliases(ids)
         for pk, name, weight in rows.values_list("pk", "name").annotate(Max("books__popularity")):
-            lists = entries.build_named_keys("a", name)
-            yield store.build_document(self.name_document(pk), name, weight, lists)
+            text = entries.join_names([name, *aliases[pk]])
+            lists = chain.from_iterable(entries.build_named_keys("a", each) for each in entries.split_names(text))
+            yield store.build_document(self.name_document(pk), text, weight, lists)
+
+
+def load_aliases(ids: Iterable[int]) -> Mapping[int, list[str]]:
+    """Return the names of the authors who were merged into these authors, by author."""
+    found = defaultdict[int, list[str]](list)
+    rows = AuthorAlias.objects.using(setting("DATABASE")).filter(author_id__in=ids).order_by("name")
+    for pk, name in rows.values_list("author_id", "name"):
+        found[pk].append(name)
+    return found
 
 
 @mirror.register

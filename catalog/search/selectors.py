@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -14,7 +15,7 @@ from catalog.listing import sorts
 from catalog.mirrors import BookMirror
 from catalog.models import Tagging
 from catalog.search.corrections import SearchQuery, parse_query
-from catalog.search.entries import WORD_LISTS
+from catalog.search.entries import WORD_LISTS, split_names
 from catalog.search.finding import MAX_MATCHES, find_candidates
 from catalog.search.names.titles import collect_book_names
 from catalog.search.ranking import ALL_WORDS, FUZZY, DocumentTexts, Rank, collect_texts, rank_document
@@ -34,11 +35,12 @@ BOOK_LISTS: Final = "bg"  # the kinds of lists that contain books
 
 
 class NamedResult(NamedTuple):
-    """An author, a tag or a reader in the results. weight: its popularity."""
+    """An author, a tag or a reader in the results. weight: its popularity. others: names that find it as well."""
 
     id: int
     name: str
     weight: int = 0
+    others: tuple[str, ...] = ()
 
 
 def _count_pages(matches: Sequence[int]) -> int:
@@ -160,12 +162,14 @@ def search(
     matches = _join_matches(matching, candidates.matches)
     similar = [book["id"] for _, book in ranked if book["id"] not in matches]
     authors = list(map(_parse_named_result, found.get("a", ())))
+    # Where books have all words as they were typed, a name with similar words is another one ("otter" for "potter").
+    rank_named = partial(_rank_names, query, with_mistakes=not matches)
     results = SearchResults(
         text,
         [],
-        _pick_authors(_rank(query, authors, _collect_name_texts), ranked),
-        _pick_best(query, loaded.tags, _collect_name_texts),
-        _pick_best(query, loaded.readers, _collect_name_texts),
+        _pick_authors(rank_named(authors), ranked),
+        [tag for _, tag in rank_named(loaded.tags)[:MAX_OTHERS]],
+        [reader for _, reader in rank_named(loaded.readers)[:MAX_OTHERS]],
         matches=matches,
         similar=similar[: max(0, MAX_BOOKS - len(matches))],
         is_complete=candidates.is_complete,
@@ -233,8 +237,9 @@ def _pick_authors(
 
 def _parse_named_result(member: str) -> NamedResult:
     """Return the author or tag that a member of a list names. The list is sorted by weight."""
-    pk, _, name = member[1:].partition("|")
-    return NamedResult(int(pk), name)
+    pk, _, text = member[1:].partition("|")
+    name, *others = split_names(text)
+    return NamedResult(int(pk), name, others=tuple(others))
 
 
 Candidate = TypeVar("Candidate")
@@ -252,10 +257,12 @@ def _rank(
     return [(rank, one) for rank, _, _, one in sorted(found, key=lambda each: each[:3])]
 
 
-def _pick_best(
-    query: SearchQuery, candidates: Sequence[Candidate], texts: Callable[[Candidate], DocumentTexts]
-) -> list[Candidate]:
-    return [one for _, one in _rank(query, candidates, texts)][:MAX_OTHERS]
+def _rank_names(
+    query: SearchQuery, candidates: Sequence[Candidate], *, with_mistakes: bool
+) -> list[tuple[Rank, Candidate]]:
+    """Rank authors, tags or readers. with_mistakes: whether also those with words that are only similar."""
+    ranked = _rank(query, candidates, _collect_name_texts)
+    return [(rank, one) for rank, one in ranked if with_mistakes or not (rank[0] == FUZZY and rank[3])]
 
 
 def _get_weight(found: Any) -> int:
@@ -268,7 +275,7 @@ def _collect_book_texts(book: BookRecord) -> DocumentTexts:
 
 
 def _collect_name_texts(named: Any) -> DocumentTexts:
-    return collect_texts((named.name,))
+    return collect_texts((named.name, *getattr(named, "others", ())))
 
 
 def _load_candidates(wanted: _CandidateIds, viewer: int) -> _LoadedCandidates:

@@ -5,6 +5,7 @@
   const MAX_SHIFT = 10; // pixels that a pointer may move while it presses a control
   const replaced = new Map(); // the target of each running request, and the element that sent it
   let waiting = [];
+  let isRefused = false; // whether the last answer was a refusal
   let pressed = null; // the control under the pressed button of the mouse, and its position
 
   const overlaps = (one, other) => one.contains(other) || other.contains(one);
@@ -30,11 +31,17 @@
   };
 
   const repeat = ({ control, type }) => {
+    // After a refusal the visitor stays, and reads the reason.
+    if (isRefused && control.matches("a[data-waits]")) return;
     const found = findAgain(control);
     if (!found) return; // the first action removed it
     if (found !== control && found.form && control.form) copyFields(control.form, found.form);
     if (type === "click" || type === "submit") found.click();
     else htmx.trigger(found, type);
+  };
+
+  const addWaiting = (action) => {
+    waiting = [...waiting.filter(({ control }) => control !== action.control), action];
   };
 
   const continueWaiting = () => {
@@ -50,13 +57,24 @@
     // A second click on a button is not a second wish. A field is sent again, because it has a new value.
     const isRunning = action.type !== "change" && [...replaced.values()].some(({ control }) => control === action.control);
     if (isRunning) return;
-    waiting = [...waiting.filter(({ control }) => control !== action.control), action];
+    addWaiting(action);
+  });
+  // So does a link to a page that shows what is being sent (data-waits: of which part). An invalid field is not sent.
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest?.("a[data-waits]");
+    const invalid = link && document.querySelector(`${link.dataset.waits} input:invalid`);
+    if (!link || !(invalid || isBlocked({ elt: link, target: link }))) return;
+    event.preventDefault();
+    if (invalid) return void invalid.reportValidity();
+    link.ariaBusy = "true";
+    addWaiting({ elt: link, target: link, control: link, type: "click" });
   });
   document.addEventListener("htmx:beforeSend", ({ detail: { elt, target, xhr, requestConfig } }) => {
     const { triggeringEvent, verb, path } = requestConfig;
     replaced.set(xhr, { elt, target, verb, path, control: triggeringEvent?.submitter ?? elt });
     xhr.addEventListener("loadend", () => {
       replaced.delete(xhr);
+      isRefused = !xhr.status || xhr.status >= 400;
       continueWaiting();
     });
   });

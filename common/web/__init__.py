@@ -13,7 +13,7 @@ from common.web.answers import (
 )
 from common.web.appearance import get_theme, language_chosen
 from common.web.kept_forms import KeptForm, forget_forms_of_others, keep_form, take_form
-from common.web.readers import remember_reader
+from common.web.readers import get_author, remember_reader
 from common.web.redirects import get_next_address, redirect_to, redirect_to_view, redirect_window
 from common.web.uploads import accept_files
 from common.web.visitors import get_viewer_id, get_visitor
@@ -24,6 +24,7 @@ __all__ = [
     "accept_files",
     "appearance",
     "forget_forms_of_others",
+    "get_author",
     "get_next_address",
     "get_theme",
     "get_user_id",

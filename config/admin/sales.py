@@ -94,6 +94,7 @@ class SalesFigures:
         return format_money(period.sum_days(self.sales.income) - period.sum_days(self.sales.refunds))
 
     def _format_average(self, period: Period) -> str:
+        """Return the average of the paid orders after their refunds, as the revenue is."""
         count = period.sum_days(self.sales.orders)
         return format_money(round(period.sum_days(self.sales.kept_income) / count)) if count else "–"
 
@@ -119,9 +120,14 @@ class SalesFigures:
 
 
 def build_orders() -> Tile:
-    """Return the number of orders to ship."""
-    to_ship = Figure(_("to ship"), shop.count_orders_to_ship(), link("shop_order", state__exact="paid"))
-    return Tile(_("Orders"), [to_ship], "amber" if to_ship.value else "")
+    """Return the numbers of orders to ship, of returns to answer, and of returned books that are on their way."""
+    asked, accepted = shop.count_open_returns()
+    figures = [
+        Figure(_("to ship"), shop.count_orders_to_ship(), link("shop_order", state__exact="paid")),
+        Figure(_("returns to answer"), asked, link("shop_return", state__exact="asked")),
+        Figure(_("returns to receive"), accepted, link("shop_return", state__exact="accepted")),
+    ]
+    return Tile(_("Orders"), figures, "amber" if figures[0].value or asked else "")
 
 
 def _describe_revenue(revenue: int, refunds: int) -> str:

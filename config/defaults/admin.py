@@ -58,6 +58,7 @@ UNFOLD: Final[dict[str, Any]] = {
                 "items": [
                     _build_item(_("Orders"), "receipt_long", "shop.order"),
                     _build_item(_("Returns"), "assignment_return", "shop.return"),
+                    _build_item(_("Invoices"), "request_quote", "invoices.invoice"),
                     _build_item(_("Payments"), "payments", "shop.payment"),
                     _build_item(_("Fake payments"), "science", "shop.fakecharge"),
                     _build_item(_("Products"), "inventory_2", "shop.product"),

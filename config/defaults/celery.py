@@ -45,6 +45,7 @@ CELERY_BEAT_SCHEDULE = {
     "loginlog-sync": {"task": "loginlog.tasks.sync", "schedule": crontab(0, 0, 1), "options": {"expires": 3600}},
     "loginlog-expire": {"task": "loginlog.tasks.expire", "schedule": 86_400.0, "options": {"expires": 3600}},
     "shop-carts": {"task": "shop.tasks.clean_carts", "schedule": 3600.0, "options": {"expires": 3600}},
+    "old-invoices": {"task": "shop.tasks.remove_old_invoices", "schedule": 86_400.0, "options": {"expires": 3600}},
     "settle-pulled": {"task": "social.tasks.settle_pulled", "schedule": 10.0, "options": {"expires": 10}},
     "shop-settle": {"task": "shop.tasks.settle", "schedule": 2.0, "options": {"expires": 5}},
     "note-stock": {"task": "shop.tasks.note_stock", "schedule": 60.0, "options": {"expires": 60}},

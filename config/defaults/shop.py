@@ -10,6 +10,7 @@ SELLER_NAME, SELLER_ADDRESS = env.str("SELLER_NAME", default=""), env.str("SELLE
 SELLER_EMAIL, SELLER_PHONE = env.str("SELLER_EMAIL", default=""), env.str("SELLER_PHONE", default="")
 SELLER_VAT_ID, SELLER_REGISTER = env.str("SELLER_VAT_ID", default=""), env.str("SELLER_REGISTER", default="")
 RETURN_DAYS = 14  # the days in which buyers can return books
+INVOICE_YEARS = 10  # the years for which invoices are kept after the year of their issue
 SHOP_CURRENCY = "EUR"  # prices are in whole cents of it
 SHOP_CART_LINES, SHOP_CART_QUANTITY = 100, 99  # the most products in a cart, and the most copies of one product
 SHOP_SALE_ROW_SECONDS, SHOP_ROW_SECONDS = 3.0, 60.0  # refresh of cached rows in running and in planned sales

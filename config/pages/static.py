@@ -39,6 +39,7 @@ def page(request: HttpRequest, name: str) -> HttpResponse:
         "appeal_days": settings.APPEAL_DAYS,
         "audit_days": RETENTION.days,
         "deletion_days": settings.ACCOUNT_DELETION_DAYS,
+        "invoice_years": settings.INVOICE_YEARS,
         "post_characters": MAX_CHARACTERS,
         "report_days": settings.REPORT_DAYS,
         "reservation_minutes": settings.SHOP_RESERVATION_SECONDS // 60,

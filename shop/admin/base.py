@@ -18,3 +18,19 @@ class ReadOnlyAdmin(LedgerAdmin):
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
+
+
+class WithPermissionsOfOrders:
+    """Rows to which the permissions of orders apply."""
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return self.has_view_permission(request)
+
+    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return bool(request.user.has_perm("shop.view_order") or request.user.has_perm("shop.change_order"))
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return bool(request.user.has_perm("shop.change_order"))

@@ -148,7 +148,7 @@ class SaleForm(ConcurrentEditForm):
         """Find the tag. Refuse one of the two fields without the other, and tags of too many products."""
         cleaned = super().clean()
         name, percent = cleaned.get("tag"), cleaned.get("percent")
-        if not name and percent is None:
+        if "percent" in self.errors or (not name and percent is None):
             return cleaned
         if not name or percent is None:
             self.add_error("tag", gettext("Enter both a tag and a percentage."))

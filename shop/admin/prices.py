@@ -32,7 +32,10 @@ class PriceChangeAdmin(BigTableAdmin):
             return None
         found = self.chosen(request, rows)
         if found and not is_confirmed(request):
-            return self._ask(request, found, change, typed)
+            possible = [row for row in found if 0 <= change.apply(row.price) <= MAX_PRICE]
+            why = gettext("the price would be negative or too high")
+            warn_of_unchanged(self, request, [UnchangedRow(row, why) for row in found if row not in possible])
+            return self._ask(request, possible, change, typed) if possible else None
         # A product with another price than the preview showed stays as it is.
         shown = set(request.POST.get("shown", "").split())
         possible = [

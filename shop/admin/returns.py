@@ -2,13 +2,15 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final, NamedTuple
 
+from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.models import CHANGE
-from django.db.models import Model, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.functional import Promise
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
@@ -17,31 +19,16 @@ from django.utils.translation import ngettext
 from unfold.admin import TabularInline
 from unfold.decorators import display
 
-from shop.admin.base import LedgerAdmin
-from shop.admin.row_actions import apply_to_each, warn_of_unchanged
-from shop.models import EventKind, Return, ReturnLine
+from common.refusals import Refused
+from shop.admin.base import WithPermissionsOfOrders
+from shop.admin.row_actions import ACTION, PageWithActions, apply_to_each, warn_of_unchanged
+from shop.models import EventKind, Return, ReturnLine, ReturnState
 from shop.returns.services import accept_return, receive_return, refuse_return
 
 STATE_LABELS = {"asked": "warning", "accepted": "info", "received": "success", "refused": "danger"}
 
 
-class _WithPermissionsOfOrders:
-    """Rows to which the permissions of orders apply."""
-
-    def has_module_permission(self, request: HttpRequest) -> bool:
-        return self.has_view_permission(request)
-
-    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return bool(request.user.has_perm("shop.view_order") or request.user.has_perm("shop.change_order"))
-
-    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return bool(request.user.has_perm("shop.change_order"))
-
-
-class ReturnLineInline(_WithPermissionsOfOrders, TabularInline):
+class ReturnLineInline(WithPermissionsOfOrders, TabularInline):
     """The books of a return."""
 
     model = ReturnLine
@@ -51,17 +38,41 @@ class ReturnLineInline(_WithPermissionsOfOrders, TabularInline):
     fields = readonly_fields = ["line", "quantity", "reason"]
 
 
+class AnswerForm(forms.Form):
+    """Why a return is refused."""
+
+    answer = forms.CharField(label=_("answer"), max_length=500, widget=forms.Textarea(attrs={"rows": 2}))
+
+
+class PageStep(NamedTuple):
+    """A button on the page of a return."""
+
+    name: str
+    words: Promise
+
+
+STEPS: Final = {  # by the state of the return
+    ReturnState.ASKED: [PageStep("accept", _("Accept"))],
+    ReturnState.ACCEPTED: [
+        PageStep("receive_and_restock", _("Books received: refund, and back into stock")),
+        PageStep("receive", _("Books received: refund, not sold again")),
+    ],
+}
+
+
 @admin.register(Return)
-class ReturnAdmin(_WithPermissionsOfOrders, LedgerAdmin):
-    """Returns, the newest first. Staff write the answer of a refusal; services change the rest."""
+class ReturnAdmin(WithPermissionsOfOrders, PageWithActions):
+    """Returns, the newest first. The buttons of a return's page take its steps; a refusal needs an answer."""
+
+    change_form_outer_before_template = "shop/admin/return_actions.html"
 
     list_display = ["number", "order_number", "status", "note", "created_at", "is_restocked"]
     list_filter = ["state"]
     ordering: ClassVar[Any] = ["-pk"]
     fields = ["order", "state", "note", "answer", "refund", "is_restocked", "created_at", "decided_at", "received_at"]
-    readonly_fields = [name for name in fields if name != "answer"]
+    readonly_fields = fields
     inlines = [ReturnLineInline]
-    actions = ["accept", "refuse", "receive_and_restock", "receive"]
+    actions = ["accept", "receive_and_restock", "receive"]
 
     @display(description=_("return"), ordering="pk")
     def number(self, row: Return) -> str:
@@ -80,10 +91,6 @@ class ReturnAdmin(_WithPermissionsOfOrders, LedgerAdmin):
     def accept(self, request: HttpRequest, rows: QuerySet[Return]) -> None:
         self._each(request, rows, EventKind.RETURN_ACCEPTED, accept_return)
 
-    @admin.action(description=_("Refuse selected returns with their answers"), permissions=["change"])
-    def refuse(self, request: HttpRequest, rows: QuerySet[Return]) -> None:
-        self._each(request, rows, EventKind.RETURN_REFUSED, refuse_return)
-
     @admin.action(description=_("Books received: refund them, and put them back into stock"), permissions=["change"])
     def receive_and_restock(self, request: HttpRequest, rows: QuerySet[Return]) -> None:
         self._each(request, rows, EventKind.RETURN_RECEIVED, partial(receive_return, restock=True))
@@ -91,6 +98,28 @@ class ReturnAdmin(_WithPermissionsOfOrders, LedgerAdmin):
     @admin.action(description=_("Books received: refund them, but do not sell them again"), permissions=["change"])
     def receive(self, request: HttpRequest, rows: QuerySet[Return]) -> None:
         self._each(request, rows, EventKind.RETURN_RECEIVED, partial(receive_return, restock=False))
+
+    def list_page_actions(self, row: Return) -> dict[str, Any]:
+        steps = STEPS.get(ReturnState(row.state), [])
+        return {"steps": steps, "answer": AnswerForm() if steps else None}
+
+    def make_action_form(self, request: HttpRequest, row: Return) -> forms.Form | None:
+        return AnswerForm(request.POST) if request.POST[ACTION] == "refuse" else None
+
+    def take_action(self, action: str, row: Return, by: Any, form: Any) -> str:
+        match action:
+            case "accept":
+                accept_return(row.pk, by)
+                step = EventKind.RETURN_ACCEPTED
+            case "refuse":
+                refuse_return(row.pk, by, form.cleaned_data["answer"])
+                step = EventKind.RETURN_REFUSED
+            case "receive" | "receive_and_restock":
+                receive_return(row.pk, by, restock=action == "receive_and_restock")
+                step = EventKind.RETURN_RECEIVED
+            case _:
+                raise Refused
+        return f"{capfirst(step.label)}."
 
     def _each(self, request: HttpRequest, rows: QuerySet[Return], step: EventKind, do: Callable[..., Any]) -> None:
         """Do something with each return, called with its id and the member of staff."""

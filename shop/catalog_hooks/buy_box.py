@@ -16,16 +16,18 @@ MAX_FEW_COPIES: Final = 5  # copies; at most this many count as few
 
 
 def render_buy_box(request: HttpRequest, book_id: int) -> SafeString:
-    """Render the buy box of a book, or nothing if the book is not for sale. With a warm mirror it takes 1
+    """Render the buy box of a book, or nothing if the shop never sold it. With a warm mirror it takes 1
     round trip.
     """
     return render_buy_box_of(request, ProductMirror.get(book_id))
 
 
 def render_buy_box_of(request: HttpRequest, product: ProductRecord | None) -> SafeString:
-    """Render the buy box of a product that has been read already."""
-    if product is None or not product["is_active"]:
+    """Render the buy box of a product that has been read already. A withdrawn one says so."""
+    if product is None:
         return SafeString()
+    if not product["is_active"]:
+        return render_for(request, "shop/_withdrawn.html", {})
     return render_for(request, "shop/_buy_box.html", list_buy_box_facts(product))
 
 

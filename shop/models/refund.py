@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from shop.models.order import OrderLine
 from shop.models.payment import Payment
+from shop.money import format_money
 
 
 class RefundState(models.TextChoices):
@@ -60,7 +61,7 @@ class Refund(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.payment}: {self.get_state_display()}"
+        return f"{self.payment.order}: {format_money(self.amount)}, {self.get_state_display()}"
 
     @property
     def why(self) -> str:

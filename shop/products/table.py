@@ -46,7 +46,7 @@ class _Row(NamedTuple):
 def read_product_table(content: bytes) -> ProductTable:
     """Compare a file with the products."""
     errors: list[TableError] = []
-    rows = list(_read_rows(decode(content).replace("\0", ""), errors))
+    rows = list(_read_rows(decode(content), errors))
     if len(rows) > MAX_ROWS:
         text = _("The file has more than %(n)s rows. Divide it.") % {"n": MAX_ROWS}
         return ProductTable([], [TableError(rows[MAX_ROWS].line, "", text)])
@@ -60,6 +60,8 @@ def read_product_table(content: bytes) -> ProductTable:
             errors.append(TableError(row.line, KEY, text))
             continue
         seen.add(row.product)
+        if row.values.get("price") == 0 != product.price:
+            errors.append(TableError(row.line, "price_in_cents", _("A price of 0 is set on the page of the product.")))
         if row.values.get("stock", product.stock) < product.reserved:
             text = _("%(n)d copies are reserved for orders: the stock cannot be lower.")
             errors.append(TableError(row.line, "stock", text % {"n": product.reserved}))
@@ -92,6 +94,10 @@ def _read_row(header: list[str], row: CsvRow, errors: list[TableError]) -> _Row 
     if len(row.cells) != len(header):
         text = _("The line has %(cells)d cells instead of %(columns)d.")
         errors.append(TableError(row.line, "", text % {"cells": len(row.cells), "columns": len(header)}))
+        return None
+    # SQL cannot store it, and the cell would not say what it seems to say without it.
+    if any("\0" in cell for cell in row.cells):
+        errors.append(TableError(row.line, "", _("The line has a NUL character, which no text has.")))
         return None
     cells = {name: unescape_formula(cell).strip() for name, cell in zip(header, row.cells, strict=True)}
     limits = {KEY: (KEY, MAX_ID), **COLUMNS}

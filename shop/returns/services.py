@@ -72,10 +72,14 @@ def accept_return(return_id: int, by: User | None = None) -> Return:
 
 
 @repeat_after_conflict
-def refuse_return(return_id: int, by: User | None = None) -> Return:
-    """Refuse a return with its answer, which the buyer gets. Raises ReturnStateRefused and RefusalNeedsAnswer."""
+def refuse_return(return_id: int, by: User | None = None, answer: str = "") -> Return:
+    """Refuse a return with an answer, which the buyer gets. "": with the answer that is stored already.
+
+    Raises ReturnStateRefused and RefusalNeedsAnswer.
+    """
     with transaction.atomic():
         found = _lock_return(return_id, ReturnState.ASKED, ReturnState.ACCEPTED)
+        found.answer = answer or found.answer
         if not found.answer.strip():
             raise RefusalNeedsAnswer
         _decide(found, ReturnState.REFUSED, EventKind.RETURN_REFUSED, by)
@@ -91,15 +95,16 @@ def receive_return(return_id: int, by: User | None = None, *, restock: bool) -> 
     """
     with transaction.atomic():
         found = _lock_return(return_id, ReturnState.ACCEPTED)
-        found.refund = _refund(found, by)
-        found.state, found.received_at, found.is_restocked = ReturnState.RECEIVED, clock.now(), restock
-        found.save(update_fields=["refund", "state", "received_at", "is_restocked"])
-        record_step(found.order_id, EventKind.RETURN_RECEIVED, by=by, why=found.number)
+        # Before the refund: all transactions lock products before the counter of credit notes.
         if restock:
             copies = dict(found.lines.values_list("line__product", "quantity"))
             stock.return_sold_copies(copies)
             # After the commit: a checkout in between would still find too few copies, and remember that again.
             after_commit(shortages.forget_stock, list(copies))
+        found.refund = _refund(found, by)
+        found.state, found.received_at, found.is_restocked = ReturnState.RECEIVED, clock.now(), restock
+        found.save(update_fields=["refund", "state", "received_at", "is_restocked"])
+        record_step(found.order_id, EventKind.RETURN_RECEIVED, by=by, why=found.number)
         if found.refund is not None:
             emails.send_email_soon("refunded", found.order_id)
     return found
@@ -136,11 +141,11 @@ def _lock_return(return_id: int, *states: ReturnState) -> Return:
     found = Return.objects.get(pk=return_id)
     found.order = order
     if found.state not in states:
-        raise ReturnStateRefused
+        raise ReturnStateRefused(found.state)
     return found
 
 
 def _decide(found: Return, state: ReturnState, kind: EventKind, by: User | None) -> None:
     found.state, found.decided_at = state, clock.now()
-    found.save(update_fields=["state", "decided_at"])
+    found.save(update_fields=["state", "decided_at", "answer"])
     record_step(found.order_id, kind, by=by, why=found.number)

@@ -9,7 +9,8 @@ from django.db.models.functions import TruncDate
 
 from mirror.admin import count_rows
 from shop.catalog_hooks.buy_box import MAX_FEW_COPIES
-from shop.models import Cart, Order, OrderLine, OrderState, Payment, PaymentState, Product, Refund, RefundState
+from shop.models import Cart, Order, OrderLine, OrderState, Payment, PaymentState, Product, Refund, RefundState, Return
+from shop.models.returned import OPEN_RETURNS
 
 MAX_TOP_BOOKS: Final = 10
 KEPT_STATES: Final = (OrderState.PAID, OrderState.SENT)  # of orders that were paid and not cancelled
@@ -18,8 +19,8 @@ KEPT_STATES: Final = (OrderState.PAID, OrderState.SENT)  # of orders that were p
 class SalesByDay(NamedTuple):
     """Sales by day. orders: paid ones that were not cancelled. income, kept_income, refunds: in cents.
 
-    kept_income is that of the orders that were not cancelled. Each payment counts on the day on which it was made, and
-    its refund on the day of the refund.
+    Each payment counts on the day on which it was made, and its refund on the day of the refund. kept_income is that of
+    the orders that were not cancelled, less their refunds of any day.
     """
 
     orders: Mapping[date, int]
@@ -59,10 +60,13 @@ def read_sales_by_day(since: datetime) -> SalesByDay:
     # Payments that paid for nothing, such as late ones, never were income. A condition in SQL would make PostgreSQL
     # begin with all payments.
     refunded = {day: cents for day, state, cents in refunds if state == PaymentState.SUCCEEDED}
+    is_done = Q(payments__state=PaymentState.SUCCEEDED, payments__refunds__state=RefundState.DONE)
+    kept = paid.filter(is_done, is_kept).values_list(TruncDate("paid_at"))
+    returned = dict(kept.annotate(cents=Sum("payments__refunds__amount")))
     return SalesByDay(
         orders={day: count for day, count, _, _ in sold},
         income={day: cents for day, _, cents, _ in sold},
-        kept_income={day: cents for day, _, _, cents in sold},
+        kept_income={day: cents - returned.get(day, 0) for day, _, _, cents in sold},
         refunds=refunded,
     )
 
@@ -90,6 +94,12 @@ def read_spending(user_id: int) -> int:
 def count_orders_to_ship() -> int:
     """Return the number of paid orders that were not sent."""
     return count_rows(Order.objects.filter(state=OrderState.PAID))
+
+
+def count_open_returns() -> tuple[int, int]:
+    """Return the numbers of returns that wait for an answer, and of accepted ones that wait for the books."""
+    rows = Return.objects.order_by()
+    return tuple(count_rows(rows.filter(state=state)) for state in OPEN_RETURNS)  # type: ignore[return-value]
 
 
 def count_payment_problems(since: datetime) -> PaymentProblems:

@@ -40,6 +40,13 @@ def make_slip_path(order: Order, return_id: int) -> str:
     return make_path("shop:guest_return_slip", order.pk, make_token(order), return_id)
 
 
+def make_invoice_path(order: Order, invoice_id: int) -> str:
+    """Return the path of an invoice or a credit note, for the buyer of its order."""
+    if not order.is_of_guest:
+        return make_path("shop:invoice", order.pk, invoice_id)
+    return make_path("shop:guest_invoice", order.pk, make_token(order), invoice_id)
+
+
 def make_token(order: Order) -> str:
     """Return the signature in the links of a guest's order."""
     return _make_signer().sign(_describe(order)).rpartition(":")[2]

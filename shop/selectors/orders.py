@@ -16,10 +16,11 @@ from common.ids import MAX_ID
 from shop.delivery.days import describe_arrival
 from shop.delivery.tracking import Tracking
 from shop.delivery.vat import sum_by_rate
+from shop.invoices.selectors import InvoiceLink, list_invoices
 from shop.models import EventKind, Order, OrderLine, OrderState, Payment, Return, ReturnState
 from shop.models.payment import PaymentState
 from shop.payments import get_provider
-from shop.returns.rules import is_returnable
+from shop.returns.rules import is_returnable, list_returnable_lines
 from shop.selectors.links import OrderLinks, is_token, make_links, make_slip_path
 from shop.selectors.order_states import PAYMENT_STATES, UNPAID, annotate_states
 
@@ -50,6 +51,7 @@ class OrderView:
     moment: datetime
     returns: Sequence[ReturnView] = ()
     can_be_returned: bool = False
+    invoices: Sequence[InvoiceLink] = ()
 
     @cached_property
     def links(self) -> OrderLinks:
@@ -98,6 +100,11 @@ class OrderView:
         """Whether the provider has not answered a payment request yet. On its own page, the buyer can go on to pay."""
         has_page = get_provider().page is not None and self.seconds_left > 0
         return not has_page and any(payment.state == PaymentState.STARTED for payment in self.payments)
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether a payment failed. A guest then has an email with the way back."""
+        return any(payment.state == PaymentState.FAILED for payment in self.payments)
 
     @cached_property
     def seconds_left(self) -> int:
@@ -203,7 +210,7 @@ def list_orders(user_id: int, after: int | None = None) -> OrderPage:
 
 
 def get_order(user_id: int, order_id: int) -> OrderView | None:
-    """Return one of a user's orders, or None if the user has no such order. Five queries at most."""
+    """Return one of a user's orders, or None if the user has no such order. Eight queries at most."""
     if not 0 < order_id <= MAX_ID:
         return None
     order = annotate_states(Order.objects.of_user(user_id)).filter(pk=order_id).first()
@@ -211,7 +218,7 @@ def get_order(user_id: int, order_id: int) -> OrderView | None:
 
 
 def get_guest_order(order_id: int, token: str) -> OrderView | None:
-    """Return the order of a guest's link, or None if the link is wrong or has ended. Five queries at most."""
+    """Return the order of a guest's link, or None if the link is wrong or has ended. Eight queries at most."""
     if not 0 < order_id <= MAX_ID:
         return None
     order = annotate_states(Order.objects.filter(pk=order_id, user=None)).first()
@@ -234,15 +241,17 @@ def _make_view(order: Order) -> OrderView:
     # With the books, whose present covers the page shows.
     lines = list(order.lines.order_by("pk").select_related("product__book"))
     payments = list(order.payments.order_by("pk").prefetch_related("refunds"))
+    view = OrderView(order, lines, payments, clock.now(), invoices=list_invoices(order))
     # Only an order that was sent has returns.
     if order.state != OrderState.SENT:
-        return OrderView(order, lines, payments, clock.now())
+        return view
     with_slip = (ReturnState.ACCEPTED, ReturnState.RECEIVED)
-    returns = [
+    view.returns = [
         ReturnView(found, make_slip_path(order, found.pk) if found.state in with_slip else "")
         for found in order.returns.order_by("pk")
     ]
-    return OrderView(order, lines, payments, clock.now(), returns, is_returnable(order))
+    view.can_be_returned = is_returnable(order) and bool(list_returnable_lines(order))
+    return view
 
 
 def _sort_lines(order: Order) -> list[OrderLine]:

@@ -1,7 +1,7 @@
 """Refusals of the shop, with reasons in the visitor's language."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext
@@ -9,6 +9,13 @@ from django.utils.translation import gettext_lazy as _
 
 from common.refusals import Refused
 from shop.money import format_money
+
+RETURN_STATE_REASONS: Final = {  # why a step of a return is refused, by its state
+    "asked": _("it is not accepted yet"),
+    "accepted": _("it is accepted already"),
+    "received": _("its books were received already"),
+    "refused": _("it was refused"),
+}
 
 
 class CartChanged(Refused):
@@ -151,9 +158,14 @@ class NoBooksChosen(Refused):
 
 
 class ReturnStateRefused(Refused):
-    """The state of the return does not allow this."""
+    """The state of the return does not allow this. state: the value of a ``ReturnState``."""
 
-    message = _("the return is not in a state for this")
+    def __init__(self, state: str) -> None:
+        super().__init__(state)
+        self.state = state
+
+    def __str__(self) -> str:
+        return str(RETURN_STATE_REASONS[self.state])
 
 
 class RefusalNeedsAnswer(Refused):

@@ -10,6 +10,7 @@ from accounts.audit import log as audit
 from accounts.models import User
 from common import clock
 from common.database import repeat_after_conflict
+from common.text import fold_address
 from mirror.utils import after_commit
 from shop import emails, shortages
 from shop.delivery.tracking import Tracking
@@ -60,6 +61,13 @@ def cancel_order(order_id: int, by: User) -> Order:
 def cancel_guest_order(order_id: int) -> Order:
     """Cancel an order as ``cancel_order`` does, for the guest whose link was checked."""
     return _cancel_order(order_id, None)
+
+
+def send_guest_link(order_id: int, email: str) -> None:
+    """Email a guest the link to an order, if the order was placed with this address and no reader has claimed it."""
+    order = Order.objects.filter(pk=order_id, user=None).first()
+    if order is not None and order.is_of_guest and fold_address(order.email) == fold_address(email):
+        emails.send_email_soon("link", order_id)
 
 
 @repeat_after_conflict

@@ -17,6 +17,8 @@ from django.utils.translation import gettext_noop
 from common import clock
 from common.database import repeat_after_conflict
 from mirror.utils import after_commit
+from shop import emails
+from shop.invoices.services import issue_invoice
 from shop.models import EventKind, Order, OrderState, Payment, PaymentState
 from shop.payments import Answer, Means, NoAnswer, Outcome, PageRequest, TypedCard, calls, make_key
 from shop.services import confirmations, refunds, stock
@@ -185,8 +187,16 @@ def record_answer(key: str, answer: Answer) -> None:
         if answer.outcome is Outcome.SUCCEEDED and payment.state in (PaymentState.STARTED, PaymentState.FAILED):
             _record_success(order, payment, answer)
         elif answer.outcome is Outcome.FAILED and payment.state == PaymentState.STARTED:
+            _tell_guest(order)
             _set_state(payment, PaymentState.FAILED, reason=_clean_text(answer.reason, 200))
             record_step(order_id, EventKind.REFUSED, payment=payment, why=_clean_text(answer.reason, 200))
+
+
+def _tell_guest(order: Order) -> None:
+    """Email a guest the way back after the first failed payment: the cart is empty, and only the page has the link."""
+    is_open = order.state in (OrderState.RESERVED, OrderState.EXPIRED)
+    if order.is_of_guest and is_open and not order.payments.filter(state=PaymentState.FAILED).exists():
+        emails.send_email_soon("link", order.pk)
 
 
 def _clean_text(text: str, most: int) -> str:
@@ -208,6 +218,8 @@ def _mark_paid(order: Order, kind: EventKind, payment: Payment | None = None) ->
     order.state, order.paid_at = OrderState.PAID, clock.now()
     Order.objects.filter(pk=order.pk).update(state=order.state, paid_at=order.paid_at)
     record_step(order.pk, kind, payment=payment)
+    if order.total:  # there is nothing to invoice in a free order
+        issue_invoice(order)
     # Before the commit a worker would find an unpaid order, and send nothing.
     after_commit(confirmations.confirm_soon, order.pk)
 

@@ -21,6 +21,7 @@ from accounts.models import User
 from common import clock
 from common.database import repeat_after_conflict
 from shop import emails
+from shop.invoices.services import issue_credit_note
 from shop.models import (
     EventKind,
     Order,
@@ -242,6 +243,9 @@ def add_refund(
     )
     RefundLine.objects.bulk_create(RefundLine(refund=refund, **part._asdict()) for part in parts)
     record_step(payment.order_id, EventKind.REFUND_DUE, payment=payment, by=by, why=why)
+    # Money that bought nothing has no invoice to correct.
+    if payment.state == PaymentState.SUCCEEDED:
+        issue_credit_note(payment.order, refund)
     return refund
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from shop.delivery.names import translate_method
 from shop.money import format_money
 from shop.template_functions import buying, cart, offers, recommended, viewed
 
@@ -19,4 +20,4 @@ FUNCTIONS: Final[Mapping[str, Any]] = {
     "render_strip_offer": offers.render_strip_offer,
     "strip_book": viewed.render_strip_book,
 }
-FILTERS: Final[Mapping[str, Callable[..., Any]]] = {"money": format_money}
+FILTERS: Final[Mapping[str, Callable[..., Any]]] = {"money": format_money, "method_name": translate_method}

@@ -20,7 +20,7 @@ from common.ids import parse_id
 from common.middleware import allow_form_target
 from common.paths import make_absolute, make_path
 from common.refusals import Refused
-from common.web import get_user_id, personal_page, redirect_window, require_login
+from common.web import get_author, get_user_id, personal_page, redirect_window, require_login
 from shop.carts import reading
 from shop.forms import CARD_FIELDS, CheckoutForm, PayForm
 from shop.models import Order, OrderState, PaymentState, SavedAddress
@@ -62,9 +62,8 @@ class Checkout(View):
         return next((row for row in saved if wanted is None or row.pk == wanted), None)
 
     def post(self, request: HttpRequest) -> HttpResponse:
-        # A reader whose login ended meanwhile has the cart again after the next one, and the form is kept until then.
         if not request.user.is_authenticated and get_session_digest(request) is None:
-            return require_login(request)
+            return _explain_ended_session(request)
         if "refresh" in request.POST:
             # Another country: the form is shown again with its fields, and nothing is ordered.
             return self._page(request, CheckoutForm(initial=request.POST.dict()))
@@ -136,6 +135,15 @@ def _save_address(request: HttpRequest, form: CheckoutForm) -> None:
         save_address(get_user_id(request), form.make_address())
     except Refused as refusal:
         messages.warning(request, str(refusal))
+
+
+def _explain_ended_session(request: HttpRequest) -> HttpResponse:
+    # A reader whose login ended has the cart again after the next one, and the form is kept until then.
+    if get_author(request):
+        return require_login(request)
+    # The cart of a guest ends with the session. An order from it, of which the page is lost, does not.
+    messages.warning(request, _("Your visit has ended, and your cart is empty now. This form ordered nothing."))
+    return redirect_window(request, make_path("shop:guest_link"))
 
 
 def _leave_empty_cart(request: HttpRequest) -> HttpResponse:

@@ -18,12 +18,13 @@ from accounts.views import render_too_often
 from common.paths import make_path
 from common.refusals import Refused
 from common.web import get_user_id, personal_page, redirect_to, redirect_to_view
-from shop.forms import CARD_FIELDS
+from shop.forms import CARD_FIELDS, GuestLinkForm
 from shop.models import Order
 from shop.selectors.orders import OrderView, get_guest_order, is_claimed_order
 from shop.services import orders as order_services
 from shop.views.checkout import PayPage
 
+LINK_LIMIT: Final = 10, 3600  # rate limit of asked links from one network address: number, period in seconds
 PAGE_LIMIT: Final = 120, 600  # rate limit of pages from one network address: number, period in seconds
 
 
@@ -70,6 +71,25 @@ def _redirect_to_account(request: HttpRequest, pk: int, token: str) -> HttpRespo
     if not request.user.is_authenticated:
         messages.info(request, _("This order is in an account now. Log in to see it."))
     return redirect_to_view("shop:order", pk)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@guest_page
+def send_link(request: HttpRequest) -> HttpResponse:
+    """GET shows a form for the number and the email address of an order. POST emails the link to that address.
+
+    The answer is the same whether there is such an order or not.
+    """
+    form = GuestLinkForm(request.POST if request.method == "POST" else None)
+    if form.is_valid():
+        if wait := count_event("guest-link", get_client_address(request), *LINK_LIMIT):
+            return render_too_often(request, wait, make_path("shop:guest_link"))
+        order_services.send_guest_link(form.cleaned_data["number"], form.cleaned_data["email"])
+        messages.success(
+            request, _("If an order with this number was placed with this address, its link is on the way to it.")
+        )
+        return redirect_to_view("shop:guest_link")
+    return render(request, "shop/guest_link.html", {"form": form})
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

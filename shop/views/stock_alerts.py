@@ -1,5 +1,7 @@
 """The books that a reader waits for, and the forms that add and remove them."""
 
+from typing import Any
+
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -9,7 +11,16 @@ from django.views.decorators.http import require_http_methods
 from common.ids import parse_id
 from common.paths import make_path
 from common.refusals import Refused
-from common.web import get_next_address, get_user_id, json_error, json_response, personal_page, redirect_to, wants_json
+from common.web import (
+    get_next_address,
+    get_user_id,
+    is_partial,
+    json_error,
+    json_response,
+    personal_page,
+    redirect_to,
+    wants_json,
+)
 from shop.models import AlertKind
 from shop.selectors.stock_alerts import list_alerts
 from shop.services import stock_alerts
@@ -50,10 +61,15 @@ def _change(request: HttpRequest) -> HttpResponse:
         else:
             stock_alerts.add_alert(user_id, product_id, kind)
     except Refused as refusal:
+        if is_partial(request):
+            return _render_alert(request, product_id or 0, kind, error=str(refusal))
         if wants_json(request):
             return json_error(str(refusal), 409)
         messages.error(request, str(refusal))
         return redirect_to(target)
+    if is_partial(request):
+        shown = product_id or parse_id(request.POST.get("remove", "")) or 0
+        return _render_alert(request, shown, kind, waits=product_id is not None)
     if wants_json(request):
         return json_response({"waits": product_id is not None})
     if product_id is not None:
@@ -65,3 +81,8 @@ def _change(request: HttpRequest) -> HttpResponse:
         )
         messages.success(request, promise)
     return redirect_to(target)
+
+
+def _render_alert(request: HttpRequest, product_id: int, kind: AlertKind, **context: Any) -> HttpResponse:
+    """Render the form on the page of a book, for htmx. context: ``waits`` or ``error``."""
+    return render(request, "shop/_alert.html", {"product_id": product_id, "kind": kind, **context})

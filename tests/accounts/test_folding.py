@@ -100,17 +100,20 @@ def test_names_hashtags_and_tags_have_one_form() -> None:
 
 def test_folding_a_folded_text_changes_nothing() -> None:
     letters = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
-    assert [letter for letter in letters if fold(fold(letter)) != fold(letter)] == []
+    changed = {form for letter in letters if (form := fold(letter)) != letter}
+    assert [form for form in changed if fold(form) != form] == []
     marks = [letter for letter in letters if unicodedata.combining(letter)]
     dice = random.Random(4)
     for _ in range(20_000):
         text = "".join(dice.choices([*marks, *"iIİıjįị\u0307\u0345" * 20], k=dice.randint(2, 6)))
-        assert fold(fold(text)) == fold(text), ascii(text)
+        form = fold(text)
+        assert fold(form) == form, ascii(text)
 
 
 def test_capitals_never_change_the_form() -> None:
     letters = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
-    assert [c for c in letters if len({fold(c), fold(c.upper()), fold(c.lower())}) > 1] == []
+    cased = [letter for letter in letters if not letter == letter.upper() == letter.lower()]
+    assert [c for c in cased if len({fold(c), fold(c.upper()), fold(c.lower())}) > 1] == []
 
 
 def test_addresses_differ_in_more_than_case() -> None:

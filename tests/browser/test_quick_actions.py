@@ -98,6 +98,29 @@ def test_other_line_is_removed_at_once_after_a_quantity_was_typed(cart: Page) ->
     expect(cart.locator(".sums dd")).to_have_text("€60.00")
 
 
+def test_checkout_waits_for_a_typed_quantity_and_is_left_out_after_a_refusal(cart: Page) -> None:
+    held = HeldRequests(cart, "/shop/cart/")
+    quantity(cart, "Letters").fill("5")
+    proceed = cart.get_by_role("link", name="Proceed to checkout")
+    proceed.click()
+    held.wait()
+    expect(cart).to_have_url(re.compile("/shop/cart/"))
+    held.let_go()
+    expect(cart.get_by_role("heading", name="Checkout")).to_be_visible()
+    expect(cart.locator(".line", has_text="Letters")).to_contain_text("5 ×")
+    cart.goto("/shop/cart/")
+    settled(cart)
+    quantity(cart, "Letters").fill("100")
+    proceed.click()
+    expect(quantity(cart, "Letters")).to_be_focused()  # the browser says why
+    quantity(cart, "Letters").evaluate("field => field.removeAttribute('max')")
+    quantity(cart, "Letters").fill("101")
+    proceed.click()
+    expect(cart.get_by_role("alert")).to_be_visible()
+    cart.wait_for_timeout(300)  # for a navigation that must not happen
+    expect(cart).to_have_url(re.compile("/shop/cart/"))
+
+
 def test_all_quick_actions_in_the_cart_count(cart: Page) -> None:
     held = HeldRequests(cart, "/shop/cart/")
     remove(cart, "Fictions").click()

@@ -58,6 +58,18 @@ def test_staff_merge_authors_after_a_confirmation(client: Client, redis_server: 
     assert client.get(f"/authors/{into.pk}/", headers={"Accept": "application/json"}).json()["count"] == 3
     assert set(AuthorFollow.objects.values_list("user__username", "author")) == {("dora", into.pk), ("erin", into.pk)}
     assert client.get(f"/authors/{former.pk + 999}/").status_code == 404
+    # The former name finds the author, and is a name for the next merge.
+    for query in ("J. Austen", "j austen", "Jane Austen"):
+        found = client.get("/search/", {"q": query}, headers={"Accept": "application/json"}).json()["authors"]
+        assert {"id": into.pk, "name": "Jane Austen"} in found, query
+    more = Author.objects.create(name="Miss Austen")
+    form = {"action": "merge", "author": "J. Austen"}
+    question = client.post(AUTHORS, form | {"_selected_action": [more.pk]}).content.decode()
+    assert "All their books become books of “Jane Austen”" in question
+    itself = client.post(AUTHORS, form | {"_selected_action": [into.pk]}, follow=True).content.decode()
+    assert "“Jane Austen” cannot be merged into itself." in itself
+    page = client.get(f"/books/series/{former.pk}/novels/")
+    assert (page.status_code, page["Location"]) == (301, f"/books/series/{into.pk}/novels/")
     redis_server.kill()
     assert [read_authors(client, book) for book in (mine, other)] == [["Jane Austen"], ["Jane Austen", "Someone"]]
 

@@ -155,6 +155,25 @@ def test_alerts_are_refused_for_other_books(alice: User, client: Client, sold_ou
     assert StockAlert.objects.count() == 1
 
 
+def test_the_button_on_the_page_of_a_book_becomes_its_answer(alice: User, client: Client, sold_out: Product) -> None:
+    htmx = {"HX-Request": "true"}
+    dear = make_product("Emma", price=1250, stock=5)
+    for product, kind, words in ((sold_out, "stock", "is back in stock"), (dear, "price", "is cheaper")):
+        given = {"kind": kind, "next": f"/books/{product.pk}/"}
+        answer = client.post("/shop/alerts/", given | {"add": product.pk}, headers=htmx).content.decode()
+        assert f"We will tell you when this book {words}." in answer
+        assert f'name="remove" value="{product.pk}"' in answer
+        again = client.post("/shop/alerts/", given | {"remove": product.pk}, headers=htmx).content.decode()
+        assert f'name="add" value="{product.pk}"' in again
+    refusal = client.post("/shop/alerts/", {"add": dear.pk, "kind": "stock"}, headers=htmx).content.decode()
+    assert '<p role="alert">This book is in stock.</p>' in refusal
+    assert not StockAlert.objects.exists()
+    # Readers who ask for it get an email, whatever they wait for.
+    page = client.get("/notifications/settings/").content.decode()
+    for kind in ("stock", "price"):
+        assert '<option value="email" selected' in page.partition(f'<select name="{kind}"')[2].partition("</select>")[0]
+
+
 def test_alerts_are_listed_and_removed(alice: User, client: Client, sold_out: Product) -> None:
     response = client.post("/shop/alerts/", {"add": sold_out.pk, "next": f"/books/{sold_out.pk}/"}, follow=True)
     assert "We will tell you when this book is back in stock." in response.content.decode()

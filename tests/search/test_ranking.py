@@ -145,6 +145,15 @@ def test_authors_are_found_by_name_and_sorted_by_popularity() -> None:
     assert [author.name for author in search_both_ways("kign stephen").authors][:1] == ["Stephen King"]
 
 
+def test_similar_names_are_left_out_where_books_have_all_words() -> None:
+    make_book("Harry Potter and the Goblet of Fire", authors="J.K. Rowling", tags="harry-otter")
+    make_book("Rivers", authors="Harry Otter")
+    warm_search()
+    found = search_both_ways("harry potter")
+    assert ([author.name for author in found.authors], found.tags) == (["J.K. Rowling"], [])
+    assert "Harry Otter" in [author.name for author in search_both_ways("harry ottre").authors]
+
+
 def test_tags_are_found_by_name_and_sorted_by_number_of_books() -> None:
     make_book("A", tags="epic-fantasy fantasy")
     make_book("B", tags="urban-fantasy")

@@ -12,6 +12,7 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from accounts.models import User
+from common.web import readers
 from mirror.redis.recorder import record
 from shop.carts import reading
 from shop.forms import PayForm
@@ -99,6 +100,10 @@ def test_the_page_is_read_from_redis(desk: Client, book: Product) -> None:
 
 def test_visitors_without_a_cart_come_to_the_cart_and_after_a_lost_login_to_the_login(client: Client) -> None:
     assert client.get("/shop/checkout/")["Location"] == "/shop/cart/"
+    # A guest has no login to return to.
+    assert client.post("/shop/checkout/", GIVEN)["Location"] == "/shop/guest/"
+    assert "Your visit has ended" in text_of(client.get("/shop/guest/"))
+    client.cookies[readers.COOKIE] = readers.make_mark(1)  # a reader was logged in
     assert client.post("/shop/checkout/", GIVEN)["Location"].startswith("/accounts/login/?next=/accounts/resume/")
 
 

@@ -127,6 +127,10 @@ def test_days_of_arrival_are_working_days_in_words() -> None:
 def test_a_buyer_pays_what_the_page_showed(shop: Shop, settings: Settings) -> None:
     desk = Client()
     desk.force_login(User.objects.create_user("anna", email="anna@example.org"))
+    carts.set_line(digest_in(desk), shop.novel.pk, 90)  # too heavy, so there is no delivery and no total
+    too_heavy = text_of(desk.get("/shop/checkout/"))
+    assert "We do not deliver this order to this country." in too_heavy
+    assert "Total" not in too_heavy
     carts.set_line(digest_in(desk), shop.novel.pk, 1)
     page = desk.get("/shop/checkout/")
     assert hidden(page)["total"] == "1640"
@@ -134,6 +138,8 @@ def test_a_buyer_pays_what_the_page_showed(shop: Shop, settings: Settings) -> No
     for words in (*sums, "Express , €12.90, arrives"):
         assert words in text_of(page)
     form = LEIPZIG | hidden(page)
+    # Usual names of methods are translated.
+    assert "标准配送 €3.90" in text_of(desk.get("/shop/checkout/", headers={"Accept-Language": "zh-hans"}))
     # A dearer method needs a look at its total, with the button or without.
     refused = desk.post("/shop/checkout/", form | {"delivery": str(shop.express.pk)})
     assert (refused.status_code, hidden(refused)["total"]) == (409, "2540")

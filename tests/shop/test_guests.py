@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from django.core import mail
 from django.test import Client
+from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from accounts.models import User
@@ -13,8 +14,10 @@ from shop.models import FakeCharge, Order, OrderState, Payment, Product, SavedAd
 from shop.payments import fake
 from shop.selectors.links import make_links, make_token
 from shop.services.orders import mark_order_sent
+from shop.services.settle import settle_all
 from shop.tasks import confirm, tell
 from tests.shop.test_checkout_page import GIVEN, hidden, text_of
+from tests.support.accounts.mail import take_hinted_tasks
 from tests.support.shop.checkouts import CARD_FIELDS, assert_ledger_is_right
 from tests.support.shop.make import make_order, make_product
 
@@ -96,6 +99,44 @@ def test_wrong_links_show_nothing(guest: Client, book: Product, settings: Settin
     assert guest.get(links.order).status_code == 200
     settings.SECRET_KEY_FALLBACKS = []
     assert guest.get(links.order).status_code == 404
+
+
+def test_a_guest_gets_the_way_back_after_a_failed_payment_and_on_request(
+    guest: Client, book: Product, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read_emails() -> list[str]:
+        for _name, arguments in take_hinted_tasks(start="shop.tasks.tell"):
+            tell(*arguments)
+        found = [str(letter.body) for letter in mail.outbox]
+        mail.outbox.clear()
+        return found
+
+    order_as(guest, card=fake.REFUSED_CARD, name="Buy at evil.example")
+    order = Order.objects.get()
+    links = make_links(order)
+    assert f"sent the link to this page to {order.email}" in text_of(guest.get(links.pay))
+    # One email about all attempts, without words of the buyer.
+    guest.post(links.pay, CARD_FIELDS | {"card": fake.REFUSED_CARD})
+    (email,) = read_emails()
+    assert f"https://books.example{links.pay}" in email
+    assert "is not paid, and you were not charged" in email
+    assert "evil" not in email
+    # The same answer to all, but an email only to the address of the order.
+    other = Client()
+    for number, to in ((order.pk, "m@example.org"), (order.pk + 1, order.email), (f"#{order.pk}", order.email)):
+        page = other.post("/shop/guest/", {"number": number, "email": to}, follow=True)
+        assert "If an order with this number" in text_of(page)
+    (email,) = read_emails()
+    assert f"https://books.example{links.pay}" in email
+    Order.objects.update(reserved_until=timezone.now())
+    settle_all()
+    other.post("/shop/guest/", {"number": order.pk, "email": order.email.upper()})
+    (email,) = read_emails()
+    assert "was not paid in time" in email
+    monkeypatch.setattr("shop.views.guests.LINK_LIMIT", (1, 600))
+    wrong = other.post("/shop/guest/", {"number": "seven", "email": order.email})
+    assert "Enter the number of the order" in text_of(wrong)
+    assert other.post("/shop/guest/", {"number": order.pk, "email": order.email}).status_code == 429
 
 
 def test_a_guest_tries_another_card_and_cancels(guest: Client, book: Product) -> None:

@@ -21,6 +21,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from accounts.models import User
 from common import clock
 from common.refusals import Refused
+from shop.invoices.models import Invoice, InvoiceCounter
 from shop.models import (
     Cart,
     EventKind,
@@ -50,7 +51,7 @@ from tests.support.shop.unreliable_provider import Crash, UnreliableProvider
 pytestmark = pytest.mark.also_on("sqlite")
 
 EXAMPLES, STEPS = int(os.environ.get("LEDGER_EXAMPLES", "10")), 120
-MODELS = (Cart, OrderEvent, RefundLine, Refund, Payment, Order, Product)
+MODELS = (Invoice, InvoiceCounter, Cart, OrderEvent, RefundLine, Refund, Payment, Order, Product)
 numbers = st.integers(0, 5)
 MOODS = (
     "good",

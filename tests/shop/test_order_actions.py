@@ -45,7 +45,7 @@ def make_paid(buyer: User | None, key: str, **fields: Any) -> Order:
 
 def take(staff: Client, order: Order, action: str, **typed: str) -> str:
     """Take an action on the page of an order and return the page after it."""
-    response = staff.post(f"{LIST}{order.pk}/change/", {"order_action": action, **typed}, follow=True)
+    response = staff.post(f"{LIST}{order.pk}/change/", {"page_action": action, **typed}, follow=True)
     assert response.redirect_chain == [(f"{LIST}{order.pk}/change/", 302)]
     order.refresh_from_db()
     return response.content.decode()
@@ -149,9 +149,9 @@ def test_actions_follow_the_states_and_the_permissions(staff: Client, buyer: Use
     dave.user_permissions.set(Permission.objects.filter(codename="view_order"))
     clerk.force_login(dave)
     path = f"{LIST}{paid.pk}/change/"
-    assert "order_action" not in clerk.get(path).content.decode()
-    assert clerk.post(path, {"order_action": "cancel"}).status_code == 403
-    assert staff.post(f"{LIST}4711/change/", {"order_action": "cancel"}).status_code == 302
+    assert "page_action" not in clerk.get(path).content.decode()
+    assert clerk.post(path, {"page_action": "cancel"}).status_code == 403
+    assert staff.post(f"{LIST}4711/change/", {"page_action": "cancel"}).status_code == 302
     for state, expected in (
         (OrderState.RESERVED, ["cancel", "note"]),
         (OrderState.PAID, ["send", "confirm", "cancel", "refund", "note"]),
@@ -159,7 +159,7 @@ def test_actions_follow_the_states_and_the_permissions(staff: Client, buyer: Use
         (OrderState.CANCELLED, ["note"]),
     ):
         Order.objects.filter(pk=paid.pk).update(state=state)
-        shown = re.findall(r'name="order_action" value="(\w+)"', staff.get(path).content.decode())
+        shown = re.findall(r'name="page_action" value="(\w+)"', staff.get(path).content.decode())
         assert shown == expected, state
     Order.objects.filter(pk=paid.pk).update(state=OrderState.SENT)
     assert "Refund ordered: €2.50." in take(staff, paid, "refund", amount="2.50", reason="A torn page.")

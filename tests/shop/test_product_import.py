@@ -85,6 +85,11 @@ def test_errors_name_line_and_column_and_nothing_is_changed(staff: Client) -> No
         ("id,title\n1,Emma\n", "The first line needs the column id"),
         (f'id,stock\n{emma.pk},"7\n', "The quotes of this line are not in pairs."),
         ("id,stock\n" + f"{emma.pk},7\n" * 2001, "The file has more than 2000 rows."),
+        (f"id,price_in_cents\n{emma.pk},0\n", "A price of 0 is set on the page of the product."),
+        (
+            f"id,stock,title\n{emma.pk},7,Em\0ma\n",
+            '<th scope="row" class="number">2</th><td></td><td>The line has a NUL',
+        ),
         ("", "Choose a CSV file"),
         ("x" * 500_001, "Choose a CSV file"),
     ):

@@ -56,6 +56,15 @@ def want(order: Order, count: int) -> dict[int, WantedReturn]:
     return {order.lines.get().pk: WantedReturn(count)}
 
 
+def get(staff: Client, path: str) -> str:
+    return staff.get(path).content.decode()
+
+
+def list_buttons(staff: Client, path: str) -> list[str]:
+    """Return the actions on a page of the admin."""
+    return re.findall(r'name="page_action" value="(\w+)"', get(staff, path))
+
+
 def settle() -> None:
     make_payments_due()
     settle_all()
@@ -91,9 +100,20 @@ def test_a_buyer_returns_books_and_staff_receive_them(
         chosen = {"action": action, "_selected_action": [str(found.pk)]}
         return staff.post("/admin/shop/return/", chosen, follow=True).content.decode()
 
+    def press(action: str) -> str:
+        return staff.post(page_of_return, {"page_action": action}, follow=True).content.decode()
+
+    page_of_return, of_order = f"/admin/shop/return/{found.pk}/change/", f"/admin/shop/order/{order.pk}/change/"
     assert "A &lt;torn&gt; cover" in staff.get("/admin/shop/return/").content.decode()
-    assert "write the answer to the buyer first" in act("refuse")
-    assert "1 return was changed." in act("accept")
+    assert "This field is required." in press("refuse")
+    assert 'returns to answer</dt><dd><a href="/admin/shop/return/?state__exact=asked">1<' in get(staff, "/admin/")
+    assert f'href="/admin/shop/return/{found.pk}/change/">{found.number}<' in get(staff, of_order)
+    assert list_buttons(staff, page_of_return) == ["accept", "refuse"]
+    if is_guest:
+        assert "1 return was changed." in act("accept")
+    else:
+        assert "Return accepted." in press("accept")
+    assert "it is accepted already" in press("accept")
     assert LogEntry.objects.latest("pk").get_change_message() == "Return accepted."
     assert tell("return_accepted", order.pk) == 1
     assert found.number in mail.outbox[-1].subject
@@ -103,8 +123,14 @@ def test_a_buyer_returns_books_and_staff_receive_them(
     for path in (links.order, links.give_back, slip):
         wrong = path.replace("/guest/", "/orders/") if not is_guest else re.sub(r"(guest/\d+/)[^/]*", r"\1x", path)
         assert stranger.get(wrong).status_code == 404, path
-    assert "1 return was changed." in act("receive_and_restock")
-    assert "not in a state for this" in act("receive_and_restock")
+    assert list_buttons(staff, page_of_return) == ["receive_and_restock", "receive", "refuse"]
+    if is_guest:
+        assert "1 return was changed." in act("receive_and_restock")
+    else:
+        assert "Returned books received." in press("receive_and_restock")
+    assert "its books were received already" in act("receive_and_restock")
+    assert list_buttons(staff, page_of_return) == []
+    assert "A refund is under way." in get(staff, of_order)
     settle()
     found.refresh_from_db()
     assert (found.state, found.is_restocked) == (ReturnState.RECEIVED, True)
@@ -112,6 +138,17 @@ def test_a_buyer_returns_books_and_staff_receive_them(
     assert (found.refund.amount, found.refund.why) == (2500, "returned books")
     assert Payment.objects.get().status == PaymentStatus.PARTLY_REFUNDED
     assert "books received" in client.get(links.order).content.decode()
+    # The third copy: staff refuse it on the page of the return, and it can be returned again.
+    client.post(links.give_back, {f"quantity-{line}": "1", "note": ""})
+    second = Return.objects.latest("pk")
+    assert links.give_back not in client.get(links.order).content.decode(), "nothing is left to return"
+    path = f"/admin/shop/return/{second.pk}/change/"
+    refusal = {"page_action": "refuse", "answer": "It was read"}
+    assert "Return refused." in staff.post(path, refusal, follow=True).content.decode()
+    assert "it was refused" in staff.post(path, {"page_action": "accept"}, follow=True).content.decode()
+    second.refresh_from_db()
+    assert (second.state, second.answer) == (ReturnState.REFUSED, "It was read")
+    assert links.give_back in client.get(links.order).content.decode()
     assert_ledger_is_right({book.pk: 50})
     assert_settled()
 

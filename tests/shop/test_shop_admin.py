@@ -232,6 +232,8 @@ def test_orders_tell_fulfilment_and_payment(staff: Client, carol: User) -> None:
         orders.append(order)
     Order.objects.filter(state=OrderState.RESERVED).update(paid_at=None)
     lines = read_csv(staff, ORDERS, *orders)
+    refunded_sums = [line[lines[0].index("refunded_in_cents")] for line in lines[1:]]
+    assert refunded_sums == ["0", "0", "0", "0", "0", "1250", "250", "250", "0", "0"]
     columns = [lines[0].index(name) for name in ("state", "fulfilment", "payment")]
     assert [tuple(line[column] for column in columns) for line in lines[1:]] == [case[:3] for case in cases]
     for payment in {case[2] for case in cases}:
@@ -287,7 +289,9 @@ def test_sales_and_readers_are_downloaded(staff: Client, carol: User) -> None:
 def test_only_the_address_of_an_order_can_be_edited(staff: Client) -> None:
     order = make_order(None, make_product())
     way = f"{ORDERS}{order.pk}/change/"
-    inlines = {f"{n}-{w}": "0" for n in ("lines", "payments", "events") for w in ("TOTAL_FORMS", "INITIAL_FORMS")}
+    inlines = {
+        f"{n}-{w}": "0" for n in ("lines", "payments", "invoices", "events") for w in ("TOTAL_FORMS", "INITIAL_FORMS")
+    }
     asked = {"name": "Ann", "email": "ann@example.org", "address": "Elsewhere", "state": "paid", "total": "1"}
     assert staff.post(way, asked | inlines).status_code == 302
     order.refresh_from_db()
@@ -488,6 +492,11 @@ def test_prices_change_by_percent_or_amount_after_a_preview(staff: Client) -> No
     assert AuditEvent.objects.get(kind="staff").details == "Change. Emma: €12.50 → €13.75"
     shown = f"{emma.pk}:1375 {cheap.pk}:20"
     act(staff, PRODUCTS, "change_prices", emma, cheap, price_change=" -2,50", shown=shown, confirmed="yes")
+    page = act(staff, PRODUCTS, "change_prices", emma, cheap, price_change="-2.50")
+    assert "Not changed: Cheap (the price would be negative or too high)" in page
+    assert "Cheap: €0.20" not in page
+    page = act(staff, PRODUCTS, "change_prices", emma, cheap, price_change="-200%")
+    assert "Change these prices?" not in page
     assert dict(Product.objects.values_list("book__title", "price")) == {"Emma": 1125, "Moss": 400, "Cheap": 20}
 
 
@@ -541,7 +550,9 @@ def test_products_of_a_tag_join_a_sale_at_a_percentage(staff: Client, monkeypatc
         ({"tag": "nothing", "percent": "30"}, "There is no tag called “nothing”."),
         ({"tag": "classics", "percent": "100"}, "less than or equal to 99"),
     ):
-        assert text in staff.post(f"{SALES}add/", form | given).content.decode()
+        page = staff.post(f"{SALES}add/", form | given).content.decode()
+        assert text in page
+        assert ("Enter both" in page) == ("percent" not in given)
     with monkeypatch.context() as few:
         few.setattr("shop.admin.forms.MAX_TAGGED_PRODUCTS", 1)
         given = {"tag": "classics", "percent": "30"}

@@ -186,13 +186,15 @@ def is_in_period(moment: datetime | None, last: date, days: int) -> bool:
 
 def compute_sales(last: date, days: int) -> dict[str, str]:
     orders = [order for order in Order.objects.all() if is_in_period(order.paid_at, last, days)]
-    kept = [order.total for order in orders if order.state != OrderState.CANCELLED]
+    kept = {order.pk: order.total for order in orders if order.state != OrderState.CANCELLED}
+    for refund in Refund.objects.filter(payment__order__in=kept):
+        kept[refund.payment.order_id] -= refund.amount
     refunds = [refund.amount for refund in Refund.objects.all() if is_in_period(refund.done_at, last, days)]
     revenue = sum(order.total for order in orders) - sum(refunds)
     return {
         "revenue": format_money(revenue),
         "paid orders": str(len(kept)),
-        "average order": format_money(round(sum(kept) / len(kept))) if kept else "–",
+        "average order": format_money(round(sum(kept.values()) / len(kept))) if kept else "–",
         "refunded": format_money(sum(refunds)),
     }
 

@@ -62,8 +62,8 @@ def test_each_role_sees_the_applications_of_its_models(roles: None) -> None:
             status = person.client.get(f"/admin/{label}/").status_code
             models = ROLES.get(person.role, {})
             shown = any(m.split(".")[0] == label and m not in ("loginlog.report",) for m in models)
-            # The permissions of books apply to wishes.
-            shown = shown or (label == "wishes" and "catalog.book" in models)
+            # The permissions of books apply to wishes, and those of orders to invoices.
+            shown = shown or {"wishes": "catalog.book", "invoices": "shop.order"}.get(label) in models
             assert (status == 200) == (shown or person.name == "superuser"), (person.name, label, status)
 
 

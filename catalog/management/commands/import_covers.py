@@ -16,7 +16,8 @@ class Command(ReportingCommand):
     help = (
         "Set covers of books from the pictures in DIR, which are named after the ISBN or the id of a book"
         " (9780441013593.jpg, 42.png). Running it again changes nothing; an interrupted import continues. Exits with 1"
-        " if a file belongs to no book or is refused."
+        " if a file belongs to no book, is refused, or belongs to a book with another file: a file with its id, or the"
+        " first by name, counts."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -33,7 +34,7 @@ class Command(ReportingCommand):
             for _file in import_covers(files, report, is_dry_run=options["dry_run"]):
                 progress("covers", 1)
         self.report(asdict(report), _make_lines(report, is_dry_run=options["dry_run"]), options["json"])
-        return FOUND if report.unknown or report.refused else OK
+        return FOUND if report.unknown or report.refused or report.surplus else OK
 
 
 def _make_lines(report: CoverReport, *, is_dry_run: bool) -> list[str]:
@@ -42,5 +43,6 @@ def _make_lines(report: CoverReport, *, is_dry_run: bool) -> list[str]:
     if report.unknown:
         more = ", …" if len(report.unknown) > MAX_NAMED else ""
         lines.append(f"{len(report.unknown)} of no book: {', '.join(report.unknown[:MAX_NAMED])}{more}")
+    lines += [f"{name}: its book has another file" for name in report.surplus]
     lines += [f"{name}: {reason}" for name, reason in report.refused.items()]
     return lines

@@ -4,13 +4,17 @@ from typing import Any, ClassVar
 
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import TabularInline
 from unfold.decorators import display
 
 from shop.delivery.vat import format_rate
+from shop.invoices.models import Invoice
 from shop.models import OrderEvent, OrderLine, Payment
-from shop.money import format_money
+from shop.money import format_money, format_money_of
 
 
 class _OrderInline(TabularInline):
@@ -81,6 +85,26 @@ class PaymentInline(_OrderInline):
     @display(description=_("reason"))
     def failure(self, payment: Payment) -> str:
         return payment.why
+
+
+class InvoiceInline(_OrderInline):
+    """The invoice of an order and its credit notes."""
+
+    model = Invoice
+    ordering: ClassVar[Any] = ["pk"]
+    fields = readonly_fields = ["document", "kind", "formatted_sum", "issued_at"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Invoice]:
+        return super().get_queryset(request).defer("content")
+
+    @display(description=_("number"))
+    def document(self, invoice: Invoice) -> SafeString:
+        address = reverse("admin:invoices_invoice_pdf", args=[invoice.pk])
+        return format_html('<a class="underline" href="{}">{} (PDF)</a>', address, invoice.number)
+
+    @display(description=_("total"))
+    def formatted_sum(self, invoice: Invoice) -> str:
+        return format_money_of(invoice.total, invoice.currency)
 
 
 class EventInline(_OrderInline):

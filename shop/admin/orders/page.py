@@ -1,9 +1,10 @@
 """The list of orders and the page of an order. Services change their state; no order is deleted."""
 
-from typing import Final
+from typing import Any, Final
 
 from django.contrib import admin
-from django.db.models import Q, QuerySet
+from django.db.models import OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 from django.forms import ModelForm
 from django.http import HttpRequest
 from django.urls import reverse
@@ -22,10 +23,12 @@ from shop.addresses.countries import get_country_name
 from shop.admin.concurrent_edits import ConcurrentEditForm, SerialisedEdits
 from shop.admin.orders.actions import PageOfOrder
 from shop.admin.orders.filters import PaymentFilter
-from shop.admin.orders.inlines import EventInline, LineInline, PaymentInline
+from shop.admin.orders.inlines import EventInline, InvoiceInline, LineInline, PaymentInline
 from shop.admin.payments import STATE_LABELS as PAYMENT_LABELS
+from shop.delivery.names import translate_method
 from shop.delivery.tracking import Tracking
-from shop.models import Order
+from shop.invoices.models import Invoice, InvoiceKind
+from shop.models import Order, Payment, PaymentState
 from shop.money import format_money
 from shop.selectors.order_states import PAYMENT_STATES, annotate_states
 from shop.selectors.orders import OrderView
@@ -46,7 +49,7 @@ class OrderAdmin(SerialisedEdits, ExportAdmin, PageOfOrder):
 
     form = ConcurrentEditForm
     personal_fields = ("name", "email", "address", "phone")
-    list_display = ["number", "customer", "status", "payment", "formatted_sum", "created_at", "paid_at"]
+    list_display = ["number", "customer", "status", "payment", "formatted_sum", "invoice", "created_at", "paid_at"]
     list_display_links = ["number"]
     list_filter = ["state", PaymentFilter, "paid_at"]
     linked_lookups = [  # the customer column, the page of a product and the figures of the home page
@@ -66,7 +69,7 @@ class OrderAdmin(SerialisedEdits, ExportAdmin, PageOfOrder):
         "created_at", "reserved_until", "paid_at", "confirmed_at", "sent_at", "cancelled_at",
     ]  # fmt: skip
     readonly_fields = [name for name in fields if name not in ("name", "email", "address", "phone")]
-    inlines = [LineInline, PaymentInline, EventInline]
+    inlines = [LineInline, PaymentInline, InvoiceInline, EventInline]
     actions = ["packing_slips", "mark_sent", "cancel_orders", "refund_orders", "export_csv"]
     export_columns = [
         Column("number", "pk"),
@@ -74,11 +77,13 @@ class OrderAdmin(SerialisedEdits, ExportAdmin, PageOfOrder):
         Column("fulfilment", "fulfilment"),
         Column("payment", "payment_state"),
         Column("total_in_cents", "total"),
+        Column("refunded_in_cents", "refunded_cents"),
         Column("delivery", "delivery_name"),
         Column("delivery_in_cents", "delivery_price"),
         Column("carrier", "carrier"),
         Column("tracking_number", "tracking_number", "shop.change_order"),
         Column("vat_in_cents", "vat"),
+        Column("invoice", "invoice_number"),
         Column("ordered", "created_at"),
         Column("paid", "paid_at"),
         Column("sent", "sent_at"),
@@ -91,7 +96,10 @@ class OrderAdmin(SerialisedEdits, ExportAdmin, PageOfOrder):
     ]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Order]:
-        return annotate_states(super().get_queryset(request))
+        refunded = Payment.objects.filter(order=OuterRef("pk"), state=PaymentState.SUCCEEDED).values("refunded")
+        invoice = Invoice.objects.filter(order=OuterRef("pk"), kind=InvoiceKind.INVOICE).values("number")
+        found = annotate_states(super().get_queryset(request))
+        return found.annotate(refunded_cents=Coalesce(Subquery(refunded[:1]), 0), invoice_number=Subquery(invoice))
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Order], search_term: str
@@ -131,7 +139,8 @@ class OrderAdmin(SerialisedEdits, ExportAdmin, PageOfOrder):
         if not order.delivery_name:
             return "–"
         days = OrderView(order, (), (), clock.now()).arrival
-        return ", ".join(filter(None, (order.delivery_name, format_money(order.delivery_price), days)))
+        name, price = translate_method(order.delivery_name), format_money(order.delivery_price)
+        return ", ".join(filter(None, (name, price, days)))
 
     @display(description=_("parcel"))
     def parcel(self, order: Order) -> str:
@@ -160,3 +169,7 @@ class OrderAdmin(SerialisedEdits, ExportAdmin, PageOfOrder):
     @display(description=_("total"))
     def formatted_sum(self, order: Order) -> str:
         return format_money(order.total)
+
+    @display(description=_("invoice"))
+    def invoice(self, order: Any) -> str:
+        return order.invoice_number or "–"

@@ -7,16 +7,13 @@ from django.contrib import admin
 from django.contrib.admin.models import CHANGE
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 
 from accounts.admin_tools import Question, ask_for_confirmation, is_confirmed
-from common.refusals import Refused
-from shop.admin.base import LedgerAdmin
-from shop.admin.row_actions import UnchangedRow, apply_to_each, warn_of_unchanged
+from shop.admin.row_actions import PageWithActions, UnchangedRow, apply_to_each, explain_refusal, warn_of_unchanged
 from shop.models import Order, OrderState, Refund
 from shop.money import format_money
-from shop.services.errors import OrderNotFound, OrderStateRefused
 from shop.services.orders import cancel_order, mark_order_sent
 from shop.services.refunds import refund_order
 
@@ -62,7 +59,7 @@ _REFUNDING: Final = _Step(
 )
 
 
-class SelectedOrders(LedgerAdmin):
+class SelectedOrders(PageWithActions):
     """The actions of the list that change orders."""
 
     @admin.action(description=_("Mark selected orders as sent"), permissions=["change"])
@@ -107,10 +104,3 @@ class SelectedOrders(LedgerAdmin):
         same = [UnchangedRow(order, str(order.get_state_display())) for order in found if order.state == step.state]
         warn_of_unchanged(self, request, [*undone, *same])
         return len(done)
-
-
-def explain_refusal(refusal: Refused) -> str:
-    """Return why a step was refused, in words for staff."""
-    if isinstance(refusal, OrderNotFound):
-        return gettext("it no longer exists")
-    return str(refusal.reason) if isinstance(refusal, OrderStateRefused) else str(refusal)

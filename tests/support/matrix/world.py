@@ -27,6 +27,8 @@ from catalog.shelves.services import put_on_shelf
 from catalog.wishes.models import BookWish
 from config.roles import make_roles
 from mirror.models import Change, State
+from shop.invoices.models import Invoice
+from shop.invoices.services import issue_invoice
 from shop.models import (
     Cart,
     DeliveryMethod,
@@ -56,7 +58,7 @@ from tests.support.matrix.browser import Browser
 from tests.support.names.world import World
 from tests.support.shop.make import make_order, make_product
 
-GUEST_VIEWS: Final = ("order", "pay", "cancel", "claim", "return_books", "return_slip")
+GUEST_VIEWS: Final = ("order", "pay", "cancel", "claim", "return_books", "return_slip", "invoice")
 FEW: Final = 3  # copies of the product in the cart
 
 
@@ -116,6 +118,9 @@ class MatrixWorld:
         words: dict[str, Any] = {"name": "xqname", "address": "xqaddress", "email": "xqorder@example.org"}
         self.order = make_order(self.owner, Product.objects.order_by("pk")[0], key="xqkey", **words)
         self.guest_order = make_order(None, product, key="xqguestkey", email="guest@example.org")
+        for order in (self.order, self.guest_order):
+            issue_invoice(order)
+        self.invoice, self.guest_invoice = Invoice.objects.order_by("pk")
         self.order_return, self.guest_return = (
             Return.objects.create(order=order, state=ReturnState.ACCEPTED, note=note)
             for order, note in ((self.order, "xqreturn"), (self.guest_order, ""))
@@ -219,6 +224,8 @@ class MatrixWorld:
             "social:year_picture year": (2026,),
             "shop pk": (self.order.pk,),
             "shop:address pk": (self.address.pk,),
+            "shop:invoice invoice_pk": (self.invoice.pk,),
+            "shop:guest_invoice invoice_pk": (self.guest_invoice.pk,),
             "shop:return_slip return_pk": (self.order_return.pk,),
             "shop:guest_return_slip return_pk": (self.guest_return.pk,),
             **{f"shop:guest_{view} pk": (self.guest_order.pk,) for view in GUEST_VIEWS},

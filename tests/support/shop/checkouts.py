@@ -11,6 +11,7 @@ from django.db import connections
 from accounts.models import User
 from common import clock
 from shop.carts import reading
+from shop.invoices.models import Invoice, InvoiceKind
 from shop.models import (
     FakeCharge,
     FakeRefund,
@@ -69,6 +70,7 @@ def assert_ledger_is_right(stock: Mapping[int, int]) -> None:
     rows = {pk: (left, kept) for pk, left, kept in Product.objects.values_list("pk", "stock", "reserved")}
     assert rows == {pk: (count - sold[pk], reserved[pk]) for pk, count in stock.items()}
     assert_money_is_right()
+    assert_invoices_are_right()
 
 
 def assert_money_is_right() -> None:
@@ -97,6 +99,30 @@ def assert_money_is_right() -> None:
         assert back[line.pk]["quantity"] <= line.quantity
         assert back[line.pk]["amount"] <= line.total
         assert back[line.pk]["vat"] <= (line.vat or 0)
+
+
+def assert_invoices_are_right() -> None:
+    """Check that each paid order has one invoice and each of its refunds one credit note, with the same sums, and that
+    the numbers of each series have no gaps.
+    """
+    paid = Order.objects.filter(paid_at__isnull=False, total__gt=0)
+    invoices = Invoice.objects.filter(kind=InvoiceKind.INVOICE)
+    assert sorted(invoices.values_list("order", "total")) == sorted(paid.values_list("pk", "total"))
+    refunds = Refund.objects.filter(payment__state=PaymentState.SUCCEEDED).values_list("pk", "payment__order", "amount")
+    notes = Invoice.objects.filter(kind=InvoiceKind.CREDIT_NOTE).values_list("refund", "order", "total")
+    assert sorted((refund, order, -total) for refund, order, total in notes) == sorted(refunds)
+    for invoice in Invoice.objects.all():
+        items, rates = invoice.content["items"], invoice.content["rates"]
+        assert sum(item["total"] for item in items) == invoice.total
+        assert sum(item["vat"] or 0 for item in items) == sum(part["vat"] for part in rates) == (invoice.vat or 0)
+    assert_no_gaps()
+
+
+def assert_no_gaps() -> None:
+    """Check that the numbers of each kind of documents are 1 to n."""
+    for kind in InvoiceKind:
+        serials = sorted(Invoice.objects.filter(kind=kind).values_list("serial", flat=True))
+        assert serials == list(range(1, len(serials) + 1)), kind
 
 
 def assert_settled() -> None:

@@ -1,0 +1,17 @@
+"""The names of methods of delivery. Staff choose them; the usual ones are shown in the reader's language."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from django.utils.functional import Promise
+from django.utils.translation import pgettext_lazy
+
+_KNOWN: Final[Mapping[str, Promise]] = {
+    "Standard": pgettext_lazy("a method of delivery", "Standard"),
+    "Express": pgettext_lazy("a method of delivery", "Express"),
+}
+
+
+def translate_method(name: str) -> str:
+    """Return the name of a method of delivery in the current language, if it is a usual one."""
+    return str(_KNOWN.get(name, name))
