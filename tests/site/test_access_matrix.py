@@ -27,7 +27,8 @@ UNSAFE: Final = ("POST", "PUT", "PATCH", "DELETE")
 # link that unsubscribes.
 WITHOUT_TOKEN: Final = {"set_theme", "set_language", "shop:callback", "notifications:unsubscribe"}
 # Actions that the admin never offers: counters are reset by an action, and the book of the world is one that the shop
-# sells, so it is withdrawn from sale. A decision about a case suspends a user. Pages of mirrors have jobs only. No invoice is changed.
+# sells, so it is withdrawn from sale. A decision about a case suspends a user. Pages of mirrors have jobs only.
+# No invoice is changed.
 NEVER: Final = {
     ("accounts.failedlogins", "delete"), ("catalog.book", "delete"), ("accounts.suspension", "add"),
     ("social.post", "delete"), ("mirror.change", "change"), ("mirror.state", "change"),
