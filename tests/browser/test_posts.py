@@ -55,7 +55,7 @@ def test_new_post_is_on_top_at_once(open_page: OpenPage, alice: User, options: d
 
 @pytest.mark.parametrize("language", ["en", "zh-hans"])
 def test_posts_show_their_age(open_page: OpenPage, language: str, live_server: LiveServer) -> None:
-    """The HTML contains the exact time; JavaScript replaces it by the age and keeps that up to date."""
+    """The HTML contains the day; JavaScript replaces it by the age, and keeps that up to date, or by the local time."""
     user, now = User.objects.create_user("alice"), timezone.now()
     ages = [timedelta(days=400), timedelta(days=3, hours=1), timedelta(hours=5, minutes=9), timedelta(seconds=1)]
     for age in ages:
@@ -67,9 +67,12 @@ def test_posts_show_their_age(open_page: OpenPage, language: str, live_server: L
     for each in (exact, page):
         each.context.add_cookies([{"name": "django_language", "value": language, "url": live_server.url}])
         each.goto("/global/")
-    times = exact.locator(".post-time time").all_inner_texts()
+    days = exact.locator(".post-time time").all_inner_texts()
+    assert [str((now - age).year) in day for age, day in zip(reversed(ages), days, strict=True)] == [True] * 4
     shown = page.locator(".post-time time")
     ago = {"en": ["now", "5 hours ago", "3 days ago"], "zh-hans": ["现在", "5小时前", "3天前"]}[language]
+    full = "time => new Intl.DateTimeFormat(document.documentElement.lang, {dateStyle: 'long', timeStyle: 'short'})"
+    times = [each.evaluate(f"{full}.format(Date.parse(time.dateTime))") for each in shown.all()]
     expect(shown).to_have_text([*ago, times[-1]])
     assert [each.get_attribute("title") for each in shown.all()] == times
     page.clock.run_for(120_000)

@@ -31,7 +31,7 @@ def test_a_new_reader_takes_the_steps_by_keyboard(open_page: OpenPage, audit: Au
     rebuild()
     page = sign_in(open_page(), rita, live_server)
     page.goto("/")
-    page.get_by_role("link", name="Take your first steps").press("Enter")
+    page.get_by_role("link", name="Get started").press("Enter")
     assert audit(page) == []
     page.get_by_role("link", name="Start").press("Enter")
     page.get_by_label("fantasy").press("Space")

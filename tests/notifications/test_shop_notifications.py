@@ -105,7 +105,7 @@ def test_each_fall_of_a_price_causes_one_letter_to_a_verified_address(
     alice: User, client: Client, settings: Settings
 ) -> None:
     book, sold_out = make_product("Emma", price=1250, stock=2), make_product("Sold out", price=900, stock=0)
-    assert "Tell me when it is cheaper" in client.get(f"/books/{book.pk}/").content.decode()
+    assert "Tell me when the price drops" in client.get(f"/books/{book.pk}/").content.decode()
     for product in (book, book, sold_out):
         ask = {"add": product.pk, "kind": "price", "next": "/shop/alerts/"}
         said = client.post("/shop/alerts/", ask, follow=True).content.decode()
