@@ -8,7 +8,6 @@ from accounts.views import render_too_often
 from common.paths import make_path
 from common.web import get_user_id, personal_page
 from shop.invoices.models import Invoice
-from shop.invoices.pdf import draw_invoice
 from shop.views.guests import find_guest_order, guest_page
 
 # Rate limit of a reader's downloads: number, period in seconds. A document takes up to half a second to draw.
@@ -36,5 +35,7 @@ def respond_with_pdf(found: Invoice | None) -> HttpResponse:
     """Return the PDF of a document. Raises Http404 without one."""
     if found is None:
         raise Http404
+    from shop.invoices.pdf import draw_invoice  # its libraries take 17 MB, which few processes need
+
     headers = {"Content-Disposition": f'inline; filename="{found.number}.pdf"'}
     return HttpResponse(draw_invoice(found), content_type="application/pdf", headers=headers)
