@@ -18,7 +18,8 @@ MAX_GENRES: Final = 10  # of one reader
 @repeat_after_conflict
 def choose_genres(user_id: int, names: Collection[str]) -> None:
     """Make these tags the reader's genres, at most MAX_GENRES. Unknown and hidden tags are left out."""
-    found = Tag.objects.filter(name__in=names, hidden=False).order_by("name")
+    possible = [name for name in names if "\0" not in name]  # PostgreSQL refuses to compare with it
+    found = Tag.objects.filter(name__in=possible, hidden=False).order_by("name")
     tag_ids = list(found.values_list("pk", flat=True)[:MAX_GENRES])
     with transaction.atomic():
         ChosenGenre.objects.filter(user_id=user_id).exclude(tag__in=tag_ids).delete()
