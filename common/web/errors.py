@@ -5,6 +5,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
 
+from common.paths import make_path
 from common.web.appearance import get_theme
 
 
@@ -18,7 +19,8 @@ def _render_error(request: HttpRequest, status: int, title: str, message: str) -
         "chosen_theme": get_theme(request),
         "is_reader": settings.SESSION_COOKIE_NAME in request.COOKIES,
         "is_own_fault": status >= 500,
-        "address": request.get_full_path(),
+        # Where a change of the theme leads. The page does not repeat its address: two missing pages are equal.
+        "address": make_path("home"),
     }
     # Render without the request, because context processors would read users, sessions and messages.
     return HttpResponse(render_to_string("error.html", context), status=status)

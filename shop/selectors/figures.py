@@ -1,5 +1,6 @@
 """Figures for staff: sales by day, and what needs their attention."""
 
+from collections import Counter
 from collections.abc import Mapping
 from datetime import date, datetime
 from typing import Final, NamedTuple
@@ -60,13 +61,17 @@ def read_sales_by_day(since: datetime) -> SalesByDay:
     # Payments that paid for nothing, such as late ones, never were income. A condition in SQL would make PostgreSQL
     # begin with all payments.
     refunded = {day: cents for day, state, cents in refunds if state == PaymentState.SUCCEEDED}
-    is_done = Q(payments__state=PaymentState.SUCCEEDED, payments__refunds__state=RefundState.DONE)
-    kept = paid.filter(is_done, is_kept).values_list(TruncDate("paid_at"))
-    returned = dict(kept.annotate(cents=Sum("payments__refunds__amount")))
+    # An order is refunded after it is paid, so these are all refunds of the orders above, and some of earlier days.
+    ordered = TruncDate("payment__order__paid_at")
+    of_orders = made.values_list(ordered, "payment__state", "payment__order__state").annotate(cents=Sum("amount"))
+    returned = Counter[date]()
+    for day, state, order_state, cents in of_orders:
+        if state == PaymentState.SUCCEEDED and order_state in KEPT_STATES:
+            returned[day] += cents
     return SalesByDay(
         orders={day: count for day, count, _, _ in sold},
         income={day: cents for day, _, cents, _ in sold},
-        kept_income={day: cents - returned.get(day, 0) for day, _, _, cents in sold},
+        kept_income={day: cents - returned[day] for day, _, _, cents in sold},
         refunds=refunded,
     )
 
