@@ -165,7 +165,7 @@ class Staff(Desk):
 
 
 TASKS: Final[dict[str, Callable[[Staff], None]]] = {
-    "See the orders that are to be sent": Staff.see_orders,
+    "See the orders to send": Staff.see_orders,
     "Send an order with carrier and number": Staff.send_order,
     "Print the packing slips of several orders": Staff.print_slips,
     "Correct a tracking number": Staff.correct_tracking,
