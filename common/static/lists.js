@@ -46,7 +46,6 @@
   for (const list of document.querySelectorAll("[data-sortable]")) {
     for (const item of list.children) {
       const handle = item.querySelector(".drag-handle");
-      handle.hidden = false;
       handle.addEventListener("pointerdown", (event) => event.isPrimary && event.button === 0 && drag(list, item, event));
     }
   }

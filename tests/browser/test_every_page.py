@@ -1,6 +1,6 @@
 """Every page of the site in a browser: axe-core finds no violation, nothing overflows, and the console has no error.
 
-Nothing overflows with text at 200% either.
+Nothing overflows from 320 to 1920 pixels, with text at 200%, and on paper. Nothing moves while a page loads.
 
 Addresses come from the URL resolver, with the arguments of ``tests.support.matrix.world``. ``test_admin.py`` checks
 pages of the admin, whose layout belongs to a library.
@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import Page, ViewportSize
 from pytest_django.live_server_helper import LiveServer
 
-from tests.browser.conftest import PHONE, Audit, OpenPage, find_overflows, text_size
+from tests.browser.conftest import PHONE, Audit, OpenPage, find_overflows, settled, text_size
 from tests.support.matrix.addresses import find_addresses
 from tests.support.matrix.browser import Browser
 from tests.support.matrix.world import MatrixWorld
@@ -34,6 +34,16 @@ class Look(NamedTuple):
     viewport: ViewportSize
 
 
+# Windows as narrow as a phone at 200% zoom, and as wide as a large screen
+WIDTHS: Final = (320, 640, 1920)
+PAPER_WIDTH: Final = 718  # A4 in pixels, less the margins
+MAX_SHIFT: Final = 0.02
+SHIFTS: Final = """() => new Promise(done => {
+    let sum = 0;
+    new PerformanceObserver(list => list.getEntries().forEach(shift => (sum += shift.value)))
+        .observe({type: "layout-shift", buffered: true});
+    setTimeout(() => done(sum), 50);
+})"""
 LOOKS: Final = (Look("en", "light", {"width": 1280, "height": 900}), Look("zh-hans", "dark", PHONE))
 
 
@@ -53,12 +63,31 @@ def test_every_page_is_accessible_and_fits(open_page: OpenPage, live_server: Liv
             _set_cookie(window, live_server, "django_language", look.language)
         for person, path in pages:
             windows[person].goto(path)
-            lines = audit(windows[person], [(look.viewport["width"], look.scheme)])
+            lines = _find_shifts(windows[person])
+            lines += audit(windows[person], [(look.viewport["width"], look.scheme)])
             if look is LOOKS[0]:
-                with text_size(windows[person], 200):
-                    lines += [f"large text, {line}" for line in find_overflows(windows[person], [390, 1280])]
+                lines += _find_overflows_anywhere(windows[person])
+                windows[person].set_viewport_size(look.viewport)
             found += [f"{path} as {person}, {look.language}, {line}" for line in lines]
     assert found == []
+
+
+def _find_shifts(page: Page) -> list[str]:
+    """Return a line if the parts of the page moved while it loaded."""
+    settled(page)
+    shift = page.evaluate(SHIFTS)
+    return [f"its parts moved by {shift:.3f}"] if shift > MAX_SHIFT else []
+
+
+def _find_overflows_anywhere(page: Page) -> list[str]:
+    """Return a line for each width at which the page is too wide: with text of both sizes, and on paper."""
+    lines = find_overflows(page, WIDTHS)
+    with text_size(page, 200):
+        lines += [f"large text, {line}" for line in find_overflows(page, (*WIDTHS, 390, 1280))]
+    page.emulate_media(media="print")
+    lines += [f"on paper, {line}" for line in find_overflows(page, [PAPER_WIDTH])]
+    page.emulate_media(media="screen")
+    return lines
 
 
 def _find_pages(world: MatrixWorld, people: dict[str, Browser]) -> Iterator[tuple[str, str]]:
