@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 from django.utils import timezone
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, ViewportSize, expect
 from pytest_django.live_server_helper import LiveServer
 
 from accounts.models import User
 from catalog.details.models import BookDetails
 from mirror.relay.drains import drain_all
-from shop.models import Order, OrderState, Payment, PaymentState, Product
+from shop.models import DeliveryMethod, DeliveryPrice, DeliveryZone, Order, OrderState, Payment, PaymentState, Product
 from tests.browser.checkout import fill_address
 from tests.browser.conftest import PHONE, Audit, OpenPage, open_own_menu, settled
 from tests.browser.test_loginlog import sign_in
@@ -191,3 +191,30 @@ def test_page_of_a_book_begins_with_the_cart_and_a_short_description(
     page.set_viewport_size({"width": 1280, "height": 900})
     page.get_by_role("heading", name="Details").scroll_into_view_if_needed()
     expect(page.get_by_role("button", name="Add to cart")).to_be_in_viewport(ratio=1)
+
+
+@pytest.mark.parametrize("viewport", [PHONE, {"width": 1280, "height": 900}])
+def test_the_place_on_the_checkout_is_kept_while_the_total_changes(
+    open_page: OpenPage, emma: Product, viewport: ViewportSize
+) -> None:
+    zone = DeliveryZone.objects.create(name="Everywhere")
+    for name in ("Standard", "Express"):
+        DeliveryPrice.objects.create(
+            method=DeliveryMethod.objects.create(zone=zone, name=name), max_grams=30_000, price=400
+        )
+    page = open_page(viewport=viewport)
+    put_into_cart(page, emma, 1)
+    page.goto("/shop/checkout/")
+    country = page.get_by_label("Country")
+    country.focus()
+    page.keyboard.type("United Kingdom")
+    expect(page.get_by_label("Postcode")).to_be_visible()
+    settled(page)
+    expect(country).to_be_focused()
+    expect(country).to_be_in_viewport()
+    express = page.get_by_role("radio", name="Express")
+    express.click()
+    expect(page.locator(".sums")).to_contain_text("Express")
+    settled(page)
+    expect(express).to_be_checked()
+    expect(express).to_be_in_viewport()
