@@ -33,8 +33,8 @@ class CheckoutLine:
 
     @property
     def total(self) -> int:
-        """The price of the line, in cents."""
-        return self.quantity * self.price.cents
+        """The price of the line, in cents. A line without copies costs nothing, as on the page of the cart."""
+        return self.quantity * self.price.cents if self.left > 0 else 0
 
     @property
     def is_short(self) -> bool:

@@ -281,6 +281,19 @@ def test_a_withdrawn_book_is_called_withdrawn(desk: Client, book: Product) -> No
     assert not FakeCharge.objects.exists()
 
 
+def test_a_book_without_copies_costs_nothing_and_hides_the_order_button(desk: Client, book: Product) -> None:
+    carts.set_line(digest_in(desk), book.pk, 2)
+    carts.set_line(digest_in(desk), make_product("Other", price=900, stock=5).pk, 1)
+    assert "Place order and pay €34.00" in text_of(desk.get("/shop/checkout/"))
+    for changed in ({"is_active": False}, {"is_active": True, "stock": 0}):
+        Product.objects.filter(pk=book.pk).update(**changed)
+        rebuild()
+        page = desk.get("/shop/checkout/")
+        assert "Some items are not available as shown" in text_of(page)
+        assert hidden(page)["total"] == "900"
+        assert "Place order" not in text_of(page)
+
+
 def test_the_form_starts_with_the_address_of_the_last_order(desk: Client, book: Product) -> None:
     for count in (1, 2):
         carts.set_line(digest_in(desk), book.pk, count)
