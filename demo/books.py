@@ -138,7 +138,7 @@ def _invent_details(book_id: int, demo: DemoBook) -> BookDetails:
         book_id=book_id,
         description=between.join(parts).format(t=split_title(demo.title)[0]),
         publisher=random.choice(PUBLISHERS),
-        format=random.choice(Format.values),
+        format=random.choice((Format.HARDCOVER, Format.PAPERBACK)),
     )
 
 

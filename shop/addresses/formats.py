@@ -168,6 +168,15 @@ def format_address(country: str, parts: Mapping[str, str]) -> str:
     return "\n".join(line for line in lines if line not in ("", "〒"))
 
 
+def list_regions(shown: AddressFormat, *, is_latin: bool) -> list[tuple[str, str]]:
+    """Return the codes of the regions and their names, the name in the reader's letters first."""
+    listed: list[tuple[str, str]] = []
+    for code, joined in shown.regions:
+        names = sorted(joined.split(_BETWEEN_NAMES), key=lambda name: _is_latin(name) != is_latin)
+        listed.append((code, _BETWEEN_NAMES.join(names)))
+    return listed
+
+
 def _write_region(country: str, code: str, *, is_latin: bool) -> str:
     """Return the code of a region, or its name if the code is in other letters than the address."""
     if _is_latin(code) == is_latin:

@@ -9,6 +9,7 @@ from django.utils.translation import pgettext_lazy
 _KNOWN: Final[Mapping[str, Promise]] = {
     "Standard": pgettext_lazy("a method of delivery", "Standard"),
     "Express": pgettext_lazy("a method of delivery", "Express"),
+    "International": pgettext_lazy("a method of delivery", "International"),
 }
 
 

@@ -6,17 +6,26 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.forms.utils import flatatt
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext, pgettext_lazy
+from django.utils.translation import get_language, gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from accounts.words import check_company, check_line, check_words
 from shop.addresses.countries import list_codes, list_countries
-from shop.addresses.formats import FIELD_NAMES, AddressErrors, AddressFormat, format_address, get_format, normalise
+from shop.addresses.formats import (
+    FIELD_NAMES,
+    AddressErrors,
+    AddressFormat,
+    format_address,
+    get_format,
+    list_regions,
+    normalise,
+)
 from shop.services.addresses import PostalAddress
 
 MAX_LINE_LENGTH: Final = 120
 MAX_STREET_LENGTH: Final = 300
 MAX_PHONE_LENGTH: Final = 30
+MIN_PHONE_DIGITS: Final = 4
 AUTOCOMPLETE: Final = {
     "company": "organization",
     "street": "street-address",
@@ -26,6 +35,12 @@ AUTOCOMPLETE: Final = {
     "postcode": "postal-code",
     "sorting": "off",
 }
+
+
+def check_phone(text: str) -> None:
+    """Refuse text with fewer digits than any telephone number. Raises ValidationError."""
+    if sum(letter.isdigit() for letter in text) < MIN_PHONE_DIGITS:
+        raise ValidationError(gettext("Enter a phone number, or leave the field empty."), code="invalid")
 
 
 # A choice shows the fields of another country. The card number never leaves the form for anything but a payment.
@@ -58,7 +73,7 @@ class AddressForm(forms.Form):
         label=_("Phone (optional)"),
         max_length=MAX_PHONE_LENGTH,
         required=False,
-        validators=[check_line],
+        validators=[check_line, check_phone],
         help_text=_("Only for questions about the delivery."),
         widget=forms.TextInput(attrs={"type": "tel", "autocomplete": "tel"}),
     )
@@ -144,7 +159,7 @@ def _make_field(name: str, shown: AddressFormat) -> forms.Field:
     if not required:
         options["label"] = _("%(field)s (optional)") % {"field": label}
     if name == "region" and shown.regions:
-        choices = [("", "---------"), *shown.regions]
+        choices = [("", "---------"), *list_regions(shown, is_latin=not (get_language() or "").startswith("zh"))]
         widget = forms.Select(attrs={"class": "input", **attrs, **(REFRESHING if shown.suggestions["city"] else {})})
         return forms.ChoiceField(choices=choices, widget=widget, **options)
     if name == "street":
@@ -163,6 +178,6 @@ def _describe_error(name: str, why: str, shown: AddressFormat) -> ValidationErro
     if why == "required":
         return ValidationError(gettext("This field is required."), code="required")
     if name == "postcode" and shown.postcode_example:
-        text = gettext("This postcode does not belong to the address. A valid one is %(example)s.")
+        text = gettext("This postcode does not belong to the address. One that does is, for example, %(example)s.")
         return ValidationError(text % {"example": shown.postcode_example}, code="invalid")
     return ValidationError(gettext("This does not fit the address."), code="invalid")

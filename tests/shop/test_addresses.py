@@ -80,6 +80,19 @@ def test_countries_are_sorted_by_name_and_in_chinese_by_sound() -> None:
     assert max(firsts) <= 0xD7
 
 
+def test_regions_have_their_names_in_the_letters_of_the_reader_first() -> None:
+    for language, name in (("en", "Anhui Sheng · 安徽省"), ("zh-hans", "安徽省 · Anhui Sheng")):
+        with override(language):
+            choices = AddressForm(initial={"country": "CN"}).fields["region"].widget.choices  # type: ignore[attr-defined]
+            assert name in dict(choices).values()
+
+
+def test_a_phone_number_has_digits() -> None:
+    for phone, is_refused in (("abc", True), ("12", True), ("+49 341 12 34-0", False), ("０３４１１２３４", False), ("", False)):
+        form = AddressForm({"country": "DE", "name": "Ann", "phone": phone})
+        assert ("phone" in form.errors) == is_refused, phone
+
+
 def test_every_country_has_a_name_and_a_form() -> None:
     found = dict(list_countries())
     assert len(found) > 240
