@@ -55,6 +55,12 @@ def test_the_json_has_the_same_data(client: Client, people: list[User]) -> None:
     assert client.get(found["next"]).content.decode().count('<tr><td class="number">') == 10
 
 
+def test_the_page_has_cards_and_the_table_of_the_login_report(client: Client, people: list[User]) -> None:
+    page = client.get(BOARD).content.decode()
+    assert '<table class="plain ranking">' in page
+    assert ('class="board-most sheet"' in page, 'class="board-last sheet"' in page) == (True, True)
+
+
 def test_a_visitor_costs_one_round_trip_and_a_reader_two(client: Client, people: list[User]) -> None:
     client.get(BOARD)
     with record() as seen:
