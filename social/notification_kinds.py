@@ -3,14 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from django.utils.text import Truncator
 from django.utils.translation import gettext_lazy as _
 
 from accounts.mirrors import users
 from accounts.names import make_public_path
 from accounts.notifications.kinds import Detail, Kind, register, register_hidden
 from common.paths import make_path
-from social.queries.records import PostRecord
+from social.queries.records import PostRecord, quote_post
 from social.relations.blocks import find_blocked_and_muted
 from social.timelines.pages import read_records
 
@@ -51,9 +50,7 @@ def _find_reviews(viewer: int, ids: Sequence[int]) -> Mapping[int, Detail]:
 
 
 def _describe(post: PostRecord) -> Detail:
-    # A veiled text is not shown here either. A rating has no text.
-    quote = Truncator(post["note"] or post["text"] or post.page_title).chars(QUOTE_CHARACTERS)
-    return Detail(make_path("social:post", post["id"]), quote=quote)
+    return Detail(make_path("social:post", post["id"]), quote=quote_post(post, QUOTE_CHARACTERS))
 
 
 def _find_requests(viewer: int, ids: Sequence[int]) -> Mapping[int, Detail]:

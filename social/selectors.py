@@ -2,7 +2,8 @@
 
 ``after`` is the cursor from the previous page (``PostPage.after``), None for the first page. ``viewer`` is the id of
 the reader, None for a visitor without a login. With warm mirrors a page takes no SQL and at most three round trips (the
-home timeline and a profile: two).
+home timeline and a profile: two). What replies answer takes one more on profiles, for visitors, and when a process
+first reads a reply on a home timeline.
 """
 
 from collections.abc import Collection

@@ -21,21 +21,34 @@ from mirror import Place, Record
 PAGE_SIZE: Final = 20
 
 
+class Actor(NamedTuple):
+    """A reader who caused a notification. picture: the name of the file, empty without one."""
+
+    id: int
+    name: str
+    picture: str
+
+
 @dataclass(frozen=True)
 class Shown:
     """A notification as its reader sees it.
 
-    names: of the newest readers. count: the number of readers, at most ``MAX_COUNTED`` if ``is_more``.
+    actors: the newest readers. count: the number of readers, at most ``MAX_COUNTED`` if ``is_more``.
     """
 
     id: int
     kind: Kind
-    names: tuple[str, ...]
+    actors: tuple[Actor, ...]
     count: int
     is_more: bool
     detail: Detail
     time: datetime
     is_unread: bool
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the newest readers."""
+        return tuple(actor.name for actor in self.actors)
 
 
 class NotificationPage(NamedTuple):
@@ -93,27 +106,31 @@ def show_records(user_id: int, records: Sequence[Record]) -> list[Shown]:
             if (kind := find_kind(name))
         }
     gone = set[int]().union(*(rule.value for rule in hidden))
-    names = {pk: user["name"] for pk, user in users.value.items() if user["is_active"] == "1" and pk not in gone}
+    known = {
+        pk: Actor(pk, user["name"], user["avatar"])
+        for pk, user in users.value.items()
+        if user["is_active"] == "1" and pk not in gone
+    }
     found = [
-        _show(record, [names.get(pk) for pk in actors[record["id"]]], details[record["kind"]].value)
+        _show(record, [known.get(pk) for pk in actors[record["id"]]], details[record["kind"]].value)
         for record in records
         if record["kind"] in details
     ]
     return [shown for shown in found if shown is not None]
 
 
-def _show(record: Record, names: Sequence[str | None], details: Mapping[int, Detail]) -> Shown | None:
+def _show(record: Record, actors: Sequence[Actor | None], details: Mapping[int, Detail]) -> Shown | None:
     """Return a notification, or None if the reader may not see its target or any of its readers."""
     kind, detail = find_kind(record["kind"]), details.get(record["target"])
-    visible = tuple(name for name in names if name is not None)
+    visible = tuple(actor for actor in actors if actor is not None)
     if kind is None or detail is None or (kind.has_people and not visible):
         return None
     count = record["count"]
     return Shown(
         id=record["id"],
         kind=kind,
-        names=visible,
-        count=min(count, MAX_COUNTED) - (len(names) - len(visible)),
+        actors=visible,
+        count=min(count, MAX_COUNTED) - (len(actors) - len(visible)),
         is_more=count > MAX_COUNTED,
         detail=detail,
         time=parse_time(record),

@@ -29,8 +29,9 @@ from common.form_parts import render_for
 from common.frame import find_way_back
 from common.paths import make_path
 from common.rendered import remember_rendered
-from common.template_functions import visitor
+from common.template_functions import format_number, visitor
 
+_COUNT: Final = ' <span class="count"><span class="sr-only">{} </span>{}</span>'
 MAX_BYTES: Final = 12_000_000  # of each kind of remembered part; a card takes about 3 kB, a page of cards 100 kB
 
 
@@ -122,10 +123,11 @@ def year(value: int) -> str:
 
 
 @remember_rendered(MAX_BYTES)
-def tag_link(name: str, css: str = "chip") -> SafeString:
-    """Return a link to the books with a tag."""
+def tag_link(name: str, css: str = "chip", readers: int | None = None) -> SafeString:
+    """Return a link to the books with a tag. readers: the number of those who gave it to a book, shown in the chip."""
     given = urlencode({"q": query.format_query(query.Tag(name))})
-    return format_html('<a class="{}" href="{}?{}">{}</a>', css, make_path("catalog:list"), given, name)
+    shown = "" if readers is None else format_html(_COUNT, gettext("Readers:"), format_number(readers, "0g"))
+    return format_html('<a class="{}" href="{}?{}">{}{}</a>', css, make_path("catalog:list"), given, name, shown)
 
 
 def filter_field(page: BookList, name: str, label: str, keyboard: str) -> SafeString:

@@ -33,8 +33,9 @@ document.addEventListener("htmx:responseError", sendPlainly, true);
   fields(document).forEach(show); // the browser may have kept an unfinished text
 })();
 
-// A reply begins with the name of its reader, and the author goes on after it.
+// A short form stays open. A reply begins with the name of its reader, and the author goes on after it.
 document.addEventListener("focusin", ({ target: field }) => {
+  field.closest(".composer.short")?.classList.add("open");
   if (field.matches(".composer textarea") && field.value === field.defaultValue && !field.selectionEnd) field.setSelectionRange(field.value.length, field.value.length);
 });
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from django.utils.text import Truncator
 from django.utils.translation import gettext
 
 from catalog.shelves.records import count_stars
@@ -30,14 +31,15 @@ class PostRecord(RawRecord):
     """The record of a post: id, user (id, name, avatar), is_private, time, edited, kind, text, note, book (id, title,
     cover, design), reply_to, mentions.
 
-    tally: set by ``read_posts``.
+    tally: set by ``read_posts``. parent: the post that a reply answers, set by pages if the viewer may see it.
     """
 
-    __slots__ = ("tally",)
+    __slots__ = ("parent", "tally")
 
     def __init__(self, raw: bytes) -> None:
         super().__init__(raw)
         self.tally = Tally()
+        self.parent: PostRecord | None = None
 
     @property
     def page_title(self) -> str:
@@ -107,6 +109,12 @@ def find_replied_author(post: PostRecord) -> int | None:
     """Return the author of the post that a reply to somebody else replies to, 0 if unknown; None for other posts."""
     reply = post["reply_to"]
     return None if reply is None or reply["user"] == post["user"]["id"] else reply["user"] or 0
+
+
+def quote_post(post: PostRecord, characters: int) -> str:
+    """Return the beginning of a post as other pages quote it: of its content note, if it has one."""
+    # A veiled text is not shown there either. A rating has no text.
+    return Truncator(post["note"] or post["text"] or post.page_title).chars(characters)
 
 
 def build_record(row: PostRow) -> Record:

@@ -24,10 +24,11 @@ from mirror.read import RawRecord
 from social.content.cleaning import MAX_CHARACTERS
 from social.content.html import to_html
 from social.models import Post, new_key
-from social.queries.records import PostRecord
+from social.queries.records import PostRecord, quote_post
 from social.reviews.markdown import render_markdown
 from social.template_functions.people import avatar
 
+QUOTE_CHARACTERS: Final = 100  # of the post that a reply answers
 MAX_BYTES: Final = 8_000_000  # of remembered cards, and of remembered forms; each takes about 2 kB
 # Stands for the address of the page with a button. Readers do not know it, so no name contains it.
 NEXT_PLACE = secrets.token_hex(16)
@@ -55,7 +56,8 @@ def post_cards(context: Context, page: Page, viewer: Any = None) -> list[SafeStr
 
     ``viewer`` is a user or a user's id; None means a visitor without a login.
     """
-    return [_add_foot(context, post, getattr(viewer, "pk", viewer)) for post in page.posts]
+    me = getattr(viewer, "pk", viewer)
+    return [_render_parent_line(post) + _add_foot(context, post, me) for post in page.posts]
 
 
 @pass_context
@@ -139,6 +141,23 @@ def _add_foot(context: Context, post: PostRecord, me: int | None, review: RawRec
         button = button.replace(FIELD_PLACE, str(context["csrf_input"])).replace(NEXT_PLACE, escape(next_address))
     links = card.own if card.author == me else _render_report_link(card.id, post["user"]["name"])
     return mark_safe(f'{card.html}<div class="post-foot">{replies}{button}{links}</div>')
+
+
+def _render_parent_line(post: PostRecord) -> SafeString:
+    """Return the line above a reply: whom it answers, and the beginning of that post. Nothing for other posts."""
+    if not post["reply_to"]:
+        return SafeString()
+    return _render_answered(post["reply_to"]["id"], post.parent.raw if post.parent else b"")
+
+
+@remember_rendered(MAX_BYTES)
+def _render_answered(post_id: int, raw: bytes) -> SafeString:
+    """Return the line above a reply. raw: the record of the post that it answers, empty if it is not visible."""
+    shown: dict[str, Any] = {"id": post_id, "name": "", "quote": ""}
+    if raw:
+        parent = PostRecord(raw)
+        shown |= {"name": parent["user"]["name"], "quote": quote_post(parent, QUOTE_CHARACTERS)}
+    return render_to_string("social/_answered.html", shown)
 
 
 @remember_rendered(MAX_BYTES)

@@ -23,6 +23,7 @@ from social.queries.home import find_home_posts
 from social.queries.records import PostRecord, find_replied_author
 from social.relations.blocks import find_blocked_and_muted
 from social.timelines.pages import Chunk, Feed, read_posts
+from social.timelines.parents import Link, find_links, read_answered
 
 MIRRORS: Final = ("timeline", "post", "follow", "shun")
 RENEW_BELOW_SECONDS: Final = ACTIVE_SECONDS - 24 * 3600  # a window that expires sooner than this is renewed
@@ -30,9 +31,13 @@ MAX_BLOCKS_AND_MUTES: Final = 500  # blocks and mutes; above this limit, check o
 MAX_ATTEMPTS: Final = 2  # reads; the second one asks for the pulled authors that the first one has found
 MAX_PULLED_AUTHORS: Final = 500  # followed pulled authors; above this limit, SQL answers
 MAX_CACHED_READERS: Final = 10_000  # readers
+MAX_CACHED_REPLIES: Final = 50_000  # replies
 
 # The pulled authors of recent readers, as this process last read them. Readers without any take no space.
 _pulled_authors: Final = Bounded[int, tuple[int, ...]](MAX_CACHED_READERS)
+
+# What replies answer, as this process has read it. It never changes, so the next page reads both in one round trip.
+_links: Final = Bounded[int, Link](MAX_CACHED_REPLIES)
 
 
 def _get_timeline_mirror() -> WindowMirror:
@@ -125,12 +130,17 @@ class HomeFeed(Feed):
         return Chunk.of(found.ids, limit)
 
     def read_records(self, ids: Sequence[int]) -> list[PostRecord]:
-        if not self._needs_renewal:
-            return read_posts(ids, self.viewer)
+        known = {link for pk in ids if (link := _links.get(pk)) is not None}
         with mirror.together() as reads:
             records = reads(read_posts, ids, self.viewer)
-            # No reader: this writes, in the round trip of the records.
-            reads(mirror.answer, mirror.Question(["timeline"], self._queue_renewal, bool, lambda: False))
+            answered = reads(read_answered, self.viewer, known)
+            if self._needs_renewal:
+                # No reader: this writes, in the round trip of the records.
+                reads(mirror.answer, mirror.Question(["timeline"], self._queue_renewal, bool, lambda: False))
+        self.parents.keep(answered.value)
+        for pk, link in find_links(records.value).items():
+            if _links.get(pk) != link:
+                _links.put(pk, link)
         return records.value
 
     def _queue_renewal(self, pipe: RedisPipeline) -> None:

@@ -6,7 +6,7 @@ posts arrive.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 import mirror
@@ -16,6 +16,7 @@ from social.models import Post
 from social.queries.records import PostRecord
 from social.relations import blocks
 from social.relations.approval import exclude_unapproved
+from social.timelines.parents import Parents, find_links, read_answered
 from social.timelines.tallies import read_tallies
 
 PAGE_SIZE = 20  # posts
@@ -57,6 +58,7 @@ class Feed:
     """A timeline as ``viewer`` sees it (None: a visitor without a login). Subclasses say where its ids come from."""
 
     viewer: int | None
+    parents: Parents = field(default_factory=Parents, init=False)
 
     def read_chunk(self, below: int, limit: int) -> Chunk:
         """Return the next ``limit`` ids below an id, fewer at the end of the timeline."""
@@ -70,8 +72,13 @@ class Feed:
         """Return the posts without those of muted, blocked and blocking authors."""
         if self.viewer is None or not posts:
             return posts
-        blocked_and_muted = blocks.find_blocked_and_muted(self.viewer, {post["user"]["id"] for post in posts})
-        return [post for post in posts if post["user"]["id"] not in blocked_and_muted]
+        with mirror.together() as reads:
+            blocked_and_muted = reads(
+                blocks.find_blocked_and_muted, self.viewer, {post["user"]["id"] for post in posts}
+            )
+            answered = reads(read_answered, self.viewer, set(find_links(posts).values()))
+        self.parents.keep(answered.value)
+        return [post for post in posts if post["user"]["id"] not in blocked_and_muted.value]
 
     def read_page(self, after: int | None, size: int | None = None) -> PostPage:
         """Return ``size`` posts (default: PAGE_SIZE) below the id ``after``; None means the first page."""
@@ -83,6 +90,7 @@ class Feed:
             if len(posts) > size or not below:
                 break
         goes_on = posts[size - 1]["id"] if len(posts) > size else below or None
+        self.parents.add_to(self.viewer, posts[:size])
         return PostPage(posts[:size], goes_on, posts[0]["id"] if posts else 0)
 
 

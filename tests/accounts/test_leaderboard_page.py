@@ -52,7 +52,13 @@ def test_the_json_has_the_same_data(client: Client, people: list[User]) -> None:
     assert [p["rank"] for p in second["most"]] == list(range(21, 31))
     assert second["next"] is None
     assert client.get(second["previous"], headers=JSON).json()["most"] == found["most"]
-    assert client.get(found["next"]).content.decode().count("<tr><td>") == 10
+    assert client.get(found["next"]).content.decode().count('<tr><td class="number">') == 10
+
+
+def test_the_page_has_cards_and_the_table_of_the_login_report(client: Client, people: list[User]) -> None:
+    page = client.get(BOARD).content.decode()
+    assert '<table class="plain ranking">' in page
+    assert ('class="board-most sheet"' in page, 'class="board-last sheet"' in page) == (True, True)
 
 
 def test_a_visitor_costs_one_round_trip_and_a_reader_two(client: Client, people: list[User]) -> None:

@@ -56,8 +56,10 @@ def test_suggested_user_is_followed_and_unfollowed(page: Page) -> None:
 
 def test_mute_and_block_can_be_undone(page: Page) -> None:
     page.goto(DORA)
+    page.get_by_role("button", name="More about").click()
     page.get_by_role("button", name="Mute").click()
     expect(page.get_by_text("You have muted this reader")).to_be_visible()
+    page.get_by_role("button", name="More about").click()
     page.get_by_role("link", name="Block").click()
     expect(page.get_by_role("heading", name="Block Döra O'Neil?")).to_be_visible()
     page.get_by_role("main").get_by_role("button", name="Block").click()

@@ -53,6 +53,28 @@ def test_new_post_is_on_top_at_once(open_page: OpenPage, alice: User, options: d
     assert Post.objects.count() == 3
 
 
+def test_the_form_is_one_line_until_it_has_the_focus(person: Page, plain: Page, alice: User) -> None:
+    for page, is_short in ((person, True), (plain, False)):
+        log_in(page, "alice", "/home/")
+        button = page.get_by_role("button", name="Post", exact=True)
+        expect(button).to_be_visible(visible=not is_short)
+        page.get_by_label("What are you reading?").focus()
+        expect(button).to_be_visible()
+        page.get_by_label("What are you reading?").blur()
+        expect(button).to_be_visible()  # nothing below it moves away from the pointer
+
+
+def test_the_feeds_are_tabs_of_one_row(person: Page, alice: User) -> None:
+    log_in(person, "alice", "/home/")
+    person.set_viewport_size(PHONE)
+    tabs = person.get_by_role("navigation", name="Feeds")
+    expect(tabs.get_by_role("link", name="Following")).to_have_attribute("aria-current", "page")
+    assert tabs.evaluate("tabs => tabs.scrollWidth <= tabs.clientWidth")
+    tabs.get_by_role("link", name="Everyone").click()
+    person.wait_for_url("**/global/")
+    expect(tabs.get_by_role("link", name="Everyone")).to_have_attribute("aria-current", "page")
+
+
 @pytest.mark.parametrize("language", ["en", "zh-hans"])
 def test_posts_show_their_age(open_page: OpenPage, language: str, live_server: LiveServer) -> None:
     """The HTML contains the day; JavaScript replaces it by the age, and keeps that up to date, or by the local time."""

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from accounts.models import User
-from tests.browser.conftest import open_own_menu, tab_to
+from tests.browser.conftest import PHONE, open_own_menu, tab_to
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -26,6 +26,16 @@ def register(page: Page, name: str) -> None:
     page.get_by_label("Password", exact=True).fill(PASSWORD)
     page.get_by_label("Confirm password").fill(PASSWORD)
     page.get_by_role("main").get_by_role("button", name="Register").click()
+
+
+def test_a_phone_shows_the_way_to_register_in_the_first_screen(page: Page) -> None:
+    page.set_viewport_size(PHONE)
+    page.goto("/")
+    page.get_by_role("banner").get_by_role("link", name="Log in").click()
+    link = page.get_by_role("main").get_by_role("link", name="Register")
+    expect(link).to_be_in_viewport(ratio=1)
+    link.click()
+    expect(page.get_by_role("heading", name="Register")).to_be_visible()
 
 
 def test_user_registers_logs_out_and_logs_in(page: Page) -> None:

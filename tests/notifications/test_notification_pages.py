@@ -1,13 +1,16 @@
 """The page of notifications in HTML and JSON, the number in the header, and the read state."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.test import Client
+from pytest_django.fixtures import Settings
 
 from accounts.models import User
 from accounts.notifications import selectors
 from accounts.notifications.models import Notification
+from common import clock
 from mirror.middleware import COOKIE as BEHIND
 from mirror.models import Change
 from mirror.redis.recorder import record
@@ -201,3 +204,19 @@ def test_the_reader_who_likes_does_not_wait_for_the_notification(
     assert BEHIND not in client.cookies or not client.cookies[BEHIND].value
     assert Change.objects.pending().filter(mirror="notified_like").exists()
     assert not Change.objects.pending().exclude(mirror__startswith="notified_").exists()
+
+
+def test_page_groups_by_day_with_the_pictures_of_readers(
+    client: Client, readers: list[User], post: Post, settings: Settings
+) -> None:
+    _, bob, carol = readers
+    likes.like_post(bob.pk, post.pk)
+    Follow.objects.create(follower=carol, followee=readers[0])
+    drain_all()
+    page = client.get("/notifications/").content.decode()
+    assert page.count('<svg class="avatar') >= 2
+    assert (">Today</h2>" in page, ">Earlier</h2>" in page) == (True, False)
+    now = clock.now()
+    settings.CLOCK = lambda: now + timedelta(days=2)
+    page = client.get("/notifications/").content.decode()
+    assert (">Today</h2>" in page, ">Earlier</h2>" in page) == (False, True)

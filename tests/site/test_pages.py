@@ -34,6 +34,14 @@ def test_anonymous_pages_use_neither_sql_nor_redis(client: Client, path: str) ->
 
 
 @pytest.mark.django_db(transaction=True)
+def test_sections_of_the_front_page_link_to_all_in_one_way(client: Client) -> None:
+    Post.objects.create(user=User.objects.create(username="ann"), text="Hello")
+    rebuild()
+    page = client.get("/").content.decode()
+    assert '<div class="strip-head"><h2 id="said-last">Posts from readers</h2><a href="/global/">See all<' in page
+
+
+@pytest.mark.django_db(transaction=True)
 def test_anonymous_front_page_takes_one_round_trip(
     client: Client, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

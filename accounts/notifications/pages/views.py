@@ -1,5 +1,6 @@
 """Pages of notifications, in HTML and in JSON, and the link of emails that unsubscribes."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 from urllib.parse import urlencode
@@ -8,8 +9,9 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.dateparse import parse_datetime
-from django.utils.timezone import is_aware
+from django.utils.timezone import is_aware, localdate
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -20,6 +22,7 @@ from accounts.notifications.mirrors import NotificationMirror
 from accounts.notifications.models import Way
 from accounts.notifications.pages import header, sentences
 from accounts.notifications.pages.forms import WaysForm
+from common import clock
 from common.ids import MAX_ID
 from common.web import get_user_id, json_error, json_response, personal_page, redirect_to, redirect_to_view, wants_json
 from mirror.utils import SQL_AWAY
@@ -45,12 +48,22 @@ def notifications(request: HttpRequest) -> HttpResponse:
         )
     shown: dict[str, Any] = {
         "page": page,
+        "days": _group_by_day(page.notifications),
         "address": request.path,
         "next_query": next_query,
         "is_first": not after,
         "until": page.seen and page.seen.isoformat(),
     }
     return render(request, "notifications/list.html", shown)
+
+
+def _group_by_day(notifications: Sequence[selectors.Shown]) -> list[tuple[str, list[selectors.Shown]]]:
+    """Return the notifications of today, and the earlier ones, each with a title; no empty group."""
+    today, groups = localdate(clock.now()), dict[str, list[selectors.Shown]]()
+    for shown in notifications:
+        title = _("Today") if localdate(shown.time) >= today else pgettext("days", "Earlier")
+        groups.setdefault(title, []).append(shown)
+    return list(groups.items())
 
 
 @require_safe
