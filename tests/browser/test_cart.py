@@ -82,7 +82,9 @@ def test_the_way_to_the_checkout_is_above_the_links_of_a_phone(shelf: list[Produ
     page.goto("/shop/cart/")
     button = page.get_by_role("link", name="Proceed to checkout").bounding_box()
     links = page.get_by_role("navigation", name="Main").bounding_box()
-    assert button and links and button["y"] + button["height"] <= links["y"]
+    assert button
+    assert links
+    assert button["y"] + button["height"] <= links["y"]
 
 
 def test_focus_moves_to_the_next_line_when_a_book_is_removed(shelf: list[Product], person: Page) -> None:

@@ -249,7 +249,7 @@ def test_orders_tell_fulfilment_and_payment(staff: Client, carol: User) -> None:
     assert [(each["state"], each["fulfilment"], each["payment"]) for each in listed[::-1]] == [c[:3] for c in cases]
     # The buyer's pages say both in one status.
     html = buyer.get("/shop/orders/").content.decode()
-    assert re.findall(r'<p class="state (.*?)">(.*?)</p>', html)[::-1] == [
+    assert re.findall(r'<p class="badge state (.*?)">(.*?)</p>', html)[::-1] == [
         ("reserved", "Waiting for payment"),
         ("reserved", "Payment failed"),
         ("reserved", "Waiting for the payment provider"),
@@ -261,7 +261,8 @@ def test_orders_tell_fulfilment_and_payment(staff: Client, carol: User) -> None:
         ("expired", "Not paid in time, refunded"),
         ("sent", "Sent"),
     ]
-    assert '<p class="state sent">Sent, refunded</p>' in buyer.get(f"/shop/orders/{orders[5].pk}/").content.decode()
+    html = buyer.get(f"/shop/orders/{orders[5].pk}/").content.decode()
+    assert '<p class="badge state sent">Sent, refunded</p>' in html
 
 
 def read_csv(client: Client, path: str, *rows: Any) -> list[list[str]]:
