@@ -6,10 +6,12 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
+from django.db.models import Prefetch
 from django.utils import timezone
 from django.utils.functional import Promise
+from django.utils.text import capfirst
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import ngettext
 
 from common import clock
 from common.ids import MAX_ID
@@ -18,13 +20,14 @@ from shop.delivery.tracking import Tracking
 from shop.delivery.vat import sum_by_rate
 from shop.invoices.selectors import InvoiceLink, list_invoices
 from shop.models import EventKind, Order, OrderLine, OrderState, Payment, Return, ReturnState
-from shop.models.payment import PaymentState
+from shop.models.payment import PaymentState, PaymentStatus
 from shop.payments import get_provider
 from shop.returns.rules import is_returnable, list_returnable_lines
 from shop.selectors.links import OrderLinks, is_token, make_links, make_slip_path
-from shop.selectors.order_states import PAYMENT_STATES, UNPAID, annotate_states
+from shop.selectors.order_states import FREE, PAYMENT_STATES, UNPAID, annotate_states
 
 ORDERS_PER_PAGE: Final = 20  # orders per page
+EXPECTED_PAYMENTS: Final = {UNPAID, FREE, PaymentStatus.SUCCEEDED.value}
 
 
 class Step(NamedTuple):
@@ -80,10 +83,15 @@ class OrderView:
         return Tracking(self.order.carrier, self.order.tracking_number)
 
     @property
-    def payment_words(self) -> str:
-        """What became of the money, or "" if the fulfilment says that nothing was paid."""
-        state = self.order.payment_state
-        return "" if state == UNPAID else str(PAYMENT_STATES[state])
+    def status(self) -> str:
+        """The state of the order in words, with the payment where this is not as expected: "Sent, refunded"."""
+        fulfilment, payment = self.order.get_state_display(), self.order.payment_state
+        if payment in EXPECTED_PAYMENTS:
+            return capfirst(fulfilment)
+        words = str(PAYMENT_STATES[payment])
+        if self.order.state == OrderState.RESERVED:
+            return capfirst(words)
+        return capfirst(gettext("%(state)s, %(payment)s") % {"state": fulfilment, "payment": words})
 
     @property
     def copies(self) -> int:
@@ -201,7 +209,10 @@ class OrderPage(NamedTuple):
 
 def list_orders(user_id: int, after: int | None = None) -> OrderPage:
     """Return a page of a user's orders that are older than order ``after``. Two queries, for any number of orders."""
-    found = annotate_states(Order.objects.of_user(user_id)).prefetch_related("lines")
+    found = annotate_states(Order.objects.of_user(user_id)).prefetch_related(
+        # With the books, whose present covers the page shows.
+        Prefetch("lines", OrderLine.objects.select_related("product__book"))
+    )
     if after is not None:
         found = found.filter(pk__lt=after)
     rows, now = list(found[: ORDERS_PER_PAGE + 1]), clock.now()

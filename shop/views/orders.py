@@ -1,5 +1,7 @@
 """Pages of a customer's own orders, in HTML and in JSON (``Accept: application/json``)."""
 
+from typing import Final
+
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -12,6 +14,8 @@ from shop.selectors.orders import OrderView, get_order, list_orders
 from shop.services import orders as order_services
 from shop.services.errors import OrderNotFound, OrderStateRefused
 
+MAX_COVERS: Final = 5  # of one order in the list
+
 
 @require_safe
 @personal_page
@@ -23,7 +27,7 @@ def orders(request: HttpRequest) -> HttpResponse:
     next_url = None if page.after is None else f"{request.path}?after={page.after}"
     if wants_json(request):
         return json_response({"results": [order.as_summary_json() for order in page.orders], "next": next_url})
-    return render(request, "shop/orders.html", {"page": page, "next_url": next_url})
+    return render(request, "shop/orders.html", {"page": page, "next_url": next_url, "max_covers": MAX_COVERS})
 
 
 @require_safe

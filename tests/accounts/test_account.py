@@ -1,5 +1,7 @@
 """The account page."""
 
+import re
+
 import pytest
 from django.test import Client
 from django.utils import timezone
@@ -42,11 +44,21 @@ def page(client: Client) -> str:
 def test_the_page_shows_name_address_and_links(here: Client, alice: User) -> None:
     services.record_login(alice)
     found = page(here)
-    assert '<h1 dir="auto">alice</h1>' in found
+    assert '<dd dir="auto">alice</dd>' in found
     assert "alice@example.org" in found
-    for link in ("email", "password_change", "sessions", "leaderboard"):
+    for link in ("email", "password_change", "sessions", "factors"):
         assert f'href="/accounts/{link}/"' in found
     assert 'action="/accounts/logout/" method="post"' in found
+
+
+def test_the_rows_have_one_pattern_in_sections(here: Client) -> None:
+    found = page(here)
+    titles = re.findall(r'<h2 id="[a-z]+">(.*?)</h2>', found)
+    assert titles == ["Profile", "Orders", "Security", "Notifications", "Privacy", "Data"]
+    rows = re.findall(r"<div>\s*<dt>(.*?)</div>", found, re.S)
+    assert len(rows) > 2 * len(titles)
+    for row in rows:  # a label, a value, and a link at the end
+        assert re.fullmatch(r'[^<]+</dt>\s*<dd.*</dd>\s*<dd class="change"><a [^<]*</a></dd>\s*', row, re.S), row
 
 
 @pytest.mark.parametrize("is_warm", [True, False])

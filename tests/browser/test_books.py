@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from catalog.models import Book
 from mirror.relay.drains import drain_all
-from tests.browser.conftest import OpenPage, settled
+from tests.browser.conftest import PHONE, OpenPage, settled
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -48,6 +48,8 @@ def test_the_front_page_searches_and_buttons_combine_tags(page: Page) -> None:
     expect(page.get_by_role("main").locator(".card-title").first).to_have_text("Book 07")
     page.get_by_role("link", name="Combine tags").click()
     for tag, way, count in (("fantasy", "with", "25 books"), ("young-adult", "and", "13 books")):
+        if not page.get_by_label("Tag", exact=True).is_visible():  # without scripts, each answer folds the form
+            page.get_by_text("Combine tags").click()
         page.get_by_label("Tag", exact=True).fill(tag)
         page.get_by_role("button", name=way, exact=True).click()
         expect(page.locator("#results")).to_have_text(count)
@@ -102,12 +104,30 @@ def test_misspelled_tag_gets_a_suggestion(page: Page) -> None:
     expect(page.locator("#results")).to_have_text("25 books")
 
 
+def test_filters_and_orders_are_one_bar_above_the_books_on_a_phone(open_page: OpenPage, books: list[Book]) -> None:
+    page = open_page(viewport=PHONE, java_script_enabled=False)
+    page.goto("/books/?q=fantasy&sort=title")
+    expect(page.locator(".card").first).to_be_in_viewport(ratio=1)
+    buttons = [page.locator("summary", has_text=name).bounding_box() for name in ("Filters", "Sort")]
+    assert [box and (box["y"], box["width"]) for box in buttons[1:]] == [
+        box and (box["y"], box["width"]) for box in buttons[:1]
+    ]
+    page.get_by_text("Sort", exact=True).click()
+    newest = page.get_by_role("navigation", name="Sort by").get_by_role("link", name="Newest")
+    page.get_by_text("Filters", exact=True).click()
+    expect(newest).to_be_hidden()  # one is open at a time
+    expect(page.get_by_label("In stock")).to_be_in_viewport()
+    page.get_by_text("Sort", exact=True).click()
+    newest.click()
+    expect(page).to_have_url(re.compile("sort=newest"))
+
+
 def test_facets_are_collapsed_on_a_phone(open_page: OpenPage, books: list[Book]) -> None:
-    page = open_page(viewport={"width": 390, "height": 844}, java_script_enabled=False)
+    page = open_page(viewport=PHONE, java_script_enabled=False)
     page.goto("/books/")
     facet = page.get_by_role("navigation", name="Tags of these books").get_by_role("link", name="history")
     expect(facet).to_be_hidden()
-    page.get_by_text("Filter by tag").click()
+    page.get_by_text("Filters", exact=True).click()
     facet.click()
     expect(page.locator("#results")).to_have_text("5 books")
 

@@ -75,6 +75,18 @@ def test_books_are_added_changed_and_removed(which: str, shelf: list[Product], r
     expect(link).not_to_contain_text("copies")
 
 
+def test_the_way_to_the_checkout_is_above_the_links_of_a_phone(shelf: list[Product], open_page: OpenPage) -> None:
+    page = open_page(viewport=PHONE)
+    for product in shelf[:3]:
+        put(page, product)
+    page.goto("/shop/cart/")
+    button = page.get_by_role("link", name="Proceed to checkout").bounding_box()
+    links = page.get_by_role("navigation", name="Main").bounding_box()
+    assert button
+    assert links
+    assert button["y"] + button["height"] <= links["y"]
+
+
 def test_focus_moves_to_the_next_line_when_a_book_is_removed(shelf: list[Product], person: Page) -> None:
     for product in shelf[:3]:
         put(person, product)

@@ -38,6 +38,19 @@ def books(transactional_db: None) -> list[Book]:
     return made
 
 
+def test_the_form_of_a_new_list_opens_over_the_lists(
+    transactional_db: None, open_page: OpenPage, audit: Audit, live_server: LiveServer
+) -> None:
+    page = sign_in(open_page(viewport=PHONE), User.objects.create_user("rita"), live_server)
+    page.goto("/lists/")
+    expect(page.get_by_label("Name")).to_be_hidden()
+    page.locator("summary", has_text="New list").press("Enter")
+    assert audit(page) == []
+    page.get_by_label("Name").fill("Winter")
+    page.get_by_role("button", name="Create list").press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Winter")
+
+
 @pytest.mark.parametrize("has_scripts", [True, False], ids=["with JavaScript", "without"])
 def test_a_list_is_made_filled_ordered_and_deleted_by_keyboard(
     books: list[Book], open_page: OpenPage, audit: Audit, live_server: LiveServer, has_scripts: bool

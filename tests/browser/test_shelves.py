@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 from accounts.models import User
 from catalog.models import Book
 from catalog.shelves.models import ShelfEntry
-from tests.browser.conftest import OpenPage
+from tests.browser.conftest import PHONE, OpenPage
 from tests.support.warm_mirrors import rebuild
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -47,11 +47,11 @@ def test_book_is_shelved_rated_and_removed(book: Book, open_page: OpenPage, has_
     expect(page.get_by_role("button", name="Read", exact=True, pressed=True)).to_be_visible()
     page.goto("/shelves/read/")
     expect(page.get_by_role("main").get_by_role("listitem")).to_contain_text("A fine book4 stars")
-    page.get_by_text("Goal and privacy").click()
+    page.locator("summary", has_text="Goal and privacy").click()
     page.get_by_label("Books to read in").fill("30")
     page.get_by_role("button", name="Set goal").click()
     expect(page.get_by_text("1 of 30 books in")).to_be_visible()
-    page.get_by_text("Goal and privacy").click()
+    page.locator("summary", has_text="Goal and privacy").click()
     page.get_by_label("Visible to").select_option("me")
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.get_by_text("Saved.")).to_be_visible()
@@ -82,6 +82,26 @@ def test_book_is_shelved_from_its_card(book: Book, open_page: OpenPage, has_scri
         expect(page).to_have_url(f"/books/?sort=title#card-{book.pk}")
     page.get_by_role("navigation", name="Main").get_by_role("link", name="My shelves").click()
     expect(page.get_by_role("main").get_by_role("link", name="A fine book", exact=True)).to_be_visible()
+
+
+def test_covers_are_in_the_first_screen_of_a_phone_with_titles_of_two_lines(book: Book, open_page: OpenPage) -> None:
+    page = log_in(open_page(viewport=PHONE), book)
+    page.get_by_role("button", name="Read", exact=True).click()
+    expect(page.get_by_role("button", name="Read", exact=True, pressed=True)).to_be_visible()
+    Book.objects.update(title="A title of many words " * 9)
+    rebuild()
+    page.goto("/shelves/read/")
+    expect(page.locator(".covers .cover")).to_be_in_viewport(ratio=1)
+    lines = page.locator(".cover-label").evaluate(
+        "label => label.clientHeight / parseFloat(getComputedStyle(label).lineHeight)"
+    )
+    assert round(lines, 1) == 2
+    page.locator("summary", has_text="Sort and filter").click()
+    expect(page.get_by_label("Read in the year")).to_be_in_viewport()
+    page.get_by_label("Sort by").select_option("stars")
+    page.get_by_role("button", name="Apply").click()
+    page.get_by_role("link", name="Show all").click()
+    expect(page).to_have_url("/shelves/read/")
 
 
 def test_histogram_shows_a_new_rating_at_once(book: Book, open_page: OpenPage) -> None:

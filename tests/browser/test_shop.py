@@ -59,7 +59,7 @@ def put_into_cart(page: Page, product: Product, copies: int) -> None:
     box.get_by_role("button", name="Add to cart").click()
     expect(page.get_by_role("status").filter(has_text="Added to cart")).to_be_visible()
     page.locator("#cart-link").click()
-    heading(page, "Your cart")
+    heading(page, "My cart")
 
 
 def log_in(page: Page) -> None:
@@ -95,7 +95,7 @@ def test_book_is_ordered_paid_and_cancelled(open_page: OpenPage, emma: Product, 
     expect(page.get_by_role("status").first).to_contain_text("Your order is paid.")
     expect(page.get_by_role("main")).to_contain_text("3 × €12.50")
     open_own_menu(page).get_by_role("link", name="Account").click()
-    page.get_by_role("link", name="Your orders").click()
+    page.get_by_role("link", name="My orders").click()
     expect(page.locator(".order")).to_have_count(1)
     page.get_by_role("link", name=re.compile("^Order ")).click()
     page.get_by_role("link", name="Cancel order").click()

@@ -117,7 +117,7 @@ def test_the_json_of_an_order_equals_its_page(shopper: Client, alice: User) -> N
     assert said["lines"] == [{"product": emma.pk, "title": "Emma", "quantity": 2, "price": 1250}]
     assert [(p["state"], p["amount"], p["reason"]) for p in said["payments"]] == [("failed", 2500, "No money.")]
     html = shopper.get(f"/shop/orders/{order.pk}/").content.decode()
-    for words in ("Emma", "2 × €12.50", "€25.00", "failed (No money.)", "waiting for payment", "9 minutes more"):
+    for words in ("Emma", "2 × €12.50", "€25.00", "failed (No money.)", "Payment failed", "9 minutes more"):
         assert words in html
     assert f'href="/shop/orders/{order.pk}/cancel/"' in html
 
