@@ -35,7 +35,12 @@ from shop.selectors.figures import read_sales_by_day
 from shop.services import refunds
 from shop.services.refunds import refund_order
 from tests.support.shop.book_views import PERIOD
-from tests.support.shop.checkouts import assert_invoices_are_right, assert_money_is_right, assert_settled
+from tests.support.shop.checkouts import (
+    assert_invoices_are_right,
+    assert_money_is_right,
+    assert_returns_are_right,
+    assert_settled,
+)
 from tests.support.warm_mirrors import rebuild
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -89,6 +94,7 @@ def test_the_demo_has_returns_in_each_state_and_its_books_are_right(demo: None) 
     assert not Return.objects.filter(decided_at__gt=NOW).exists()
     assert not Return.objects.filter(state=ReturnState.REFUSED, answer="").exists()
     assert_money_is_right()
+    assert_returns_are_right()
     assert_invoices_are_right()
     assert_settled()
 
