@@ -88,7 +88,7 @@ class Staff:
         from shop.services.orders import mark_order_sent
 
         pk = Order.objects.filter(state=OrderState.PAID).order_by("pk").values_list("pk", flat=True).first()
-        return ["sent", pk] if pk else [], True, lambda: mark_order_sent(pk)
+        return ["sent", pk] if pk else [], True, lambda: mark_order_sent(pk or 0)
 
     def decide_return(self) -> tuple[list[object], str, Callable[[], object]]:
         """Take the next step of an open return."""

@@ -104,8 +104,8 @@ def assert_money_is_right() -> None:
 
 
 def assert_returns_are_right() -> None:
-    """Check that each received return has one refund of its copies, that no other return has one, and that what was
-    paid is what was refunded and what the shop kept.
+    """Check that each received return has one refund of its copies, that no other return has one, and that the payments
+    are equal to the refunds and the money that the shop kept.
     """
     for found in Return.objects.select_related("order", "refund").prefetch_related("lines", "refund__lines"):
         is_paid = found.state == ReturnState.RECEIVED and found.order.total > 0
