@@ -99,6 +99,18 @@ def cart_record(digest: str) -> str:
     return f"cartlines:{{{digest}}}"
 
 
+def stock_alert(alert_id: int | str) -> str:
+    """String (JSON): an alert of a reader who still waits. Life: until it comes true. Owner: StockAlertMirror."""
+    return f"stock-alert:{alert_id}"
+
+
+def alert_of_reader(user_id: int | str, product_id: int | str, kind: str) -> str:
+    """Set: the id of the alert by which a reader waits for a product (``stock``), or for a lower price (``price``).
+    Life: as the alert. Owner: StockAlertMirror.
+    """
+    return f"uid:{{{user_id}}}:{kind}:{product_id}:alert"
+
+
 def row_schedule() -> str:
     """Sorted set: product id by the time when its row is due (seconds since 1970). Life: always. Owner:
     shop.rowcache.

@@ -3,6 +3,7 @@
 from accounts.admin_tools.base import AuditedAdmin, BigTableAdmin
 from accounts.admin_tools.confirmation import Question, ask_for_confirmation, is_confirmed
 from accounts.admin_tools.export import Column, ExportAdmin
+from accounts.admin_tools.importing import ImportAdmin
 from accounts.admin_tools.related import (
     RelatedRows,
     RelatedRowsAdmin,
@@ -18,6 +19,7 @@ __all__ = [
     "BigTableAdmin",
     "Column",
     "ExportAdmin",
+    "ImportAdmin",
     "Question",
     "RelatedRows",
     "RelatedRowsAdmin",

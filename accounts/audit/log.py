@@ -61,7 +61,7 @@ def log_rows(request: HttpRequest, rows: Iterable[Model], flag: int, message: st
 
 
 @repeat_after_conflict
-def log_each_change(request: HttpRequest, messages: Sequence[tuple[Model, str]]) -> None:
+def log_each_change(request: HttpRequest, messages: Sequence[tuple[Model, str]], flag: int = CHANGE) -> None:
     """Write an entry of the admin's log and an event for each changed row, with a message of its own."""
     types = ContentType.objects
     with transaction.atomic():
@@ -71,7 +71,7 @@ def log_each_change(request: HttpRequest, messages: Sequence[tuple[Model, str]])
                 content_type_id=types.get_for_model(row).pk,
                 object_id=str(row.pk),
                 object_repr=str(row)[:MAX_OBJECT],
-                action_flag=CHANGE,
+                action_flag=flag,
                 change_message=message,
             )
             for row, message in messages

@@ -1,5 +1,6 @@
 """Books in the admin."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.contrib import admin, messages
@@ -14,8 +15,10 @@ from unfold.decorators import display
 from accounts.admin_tools import Column, ExportAdmin, RelatedRowsAdmin
 from accounts.audit.log import log_rows
 from catalog.admin.base import TagActionAdmin
+from catalog.admin.book_import import BookImportAdmin
 from catalog.admin.filters import LanguageFilter, YearFilter
 from catalog.details.admin import BookDetailsInline
+from catalog.importer.current import join_names, load_author_names, load_tag_names
 from catalog.models import Book, Tagging
 from catalog.pictures.admin import PICTURE_FIELDS, BookForm, PictureAdminMixin
 from catalog.tags import services
@@ -50,8 +53,12 @@ def _has_product(book: Book) -> bool:
     return hasattr(book, "product")
 
 
+def _join_all(names: Mapping[int, Sequence[str]]) -> dict[int, str]:
+    return {pk: join_names(some) for pk, some in names.items()}
+
+
 @admin.register(Book)
-class BookAdmin(PictureAdminMixin, RelatedRowsAdmin, ExportAdmin, TagActionAdmin):
+class BookAdmin(PictureAdminMixin, BookImportAdmin, RelatedRowsAdmin, ExportAdmin, TagActionAdmin):
     """Books, with links to their products and sales. Actions add a tag to many books, or remove it from them."""
 
     form = BookForm
@@ -81,10 +88,15 @@ class BookAdmin(PictureAdminMixin, RelatedRowsAdmin, ExportAdmin, TagActionAdmin
         Column("id", "pk"),
         Column("title", "title"),
         Column("original_title", "original_title"),
+        Column("authors", load=lambda ids: _join_all(load_author_names(ids))),
         Column("year", "year"),
         Column("language", "language"),
         Column("isbn", "isbn"),
         Column("pages", "pages"),
+        Column("publisher", "details__publisher"),
+        Column("format", "details__format"),
+        Column("description", "details__description"),
+        Column("tags", load=lambda ids: _join_all(load_tag_names(ids))),
         Column("popularity", "popularity"),
         Column("rating", "rating"),
     ]

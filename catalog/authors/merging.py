@@ -26,7 +26,7 @@ def merge_authors(authors: QuerySet[Author], into: Author) -> int:
     """Replace ``authors`` by the author ``into`` everywhere, and delete them. Return the number of deleted authors.
 
     Their names become aliases, so that imports find the author, and their pages redirect. A missing text about the
-    author is taken over.
+    author, or a missing photo, is taken over; other photos are deleted with their files.
     """
     with transaction.atomic():
         # In the order of the keys, so that two merges in opposite directions do not wait for each other.
@@ -50,6 +50,11 @@ def _replace_author(author: Author, target: Author) -> None:
     if author.bio and not target.bio:
         target.bio = author.bio
         target.save(update_fields=["bio"])
+    if author.photo and not target.photo:
+        target.photo = author.photo
+        target.save(update_fields=["photo"])
+        # The files of a deleted author are deleted with it.
+        Author.objects.filter(pk=author.pk).update(photo="")
 
 
 def _move_followers(author: Author, target: Author) -> None:

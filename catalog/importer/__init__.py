@@ -6,6 +6,9 @@ books    imports books and authors
 tags     imports tags and the tags of books
 
 The import only adds missing rows. An existing book, identified by its goodreads number, is left unchanged.
+
+Staff also change and add books by a file with the columns of their download: ``table`` compares it with the books,
+``edits`` makes the changes.
 """
 
 from catalog.importer import clean

@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
-from common.csv_lines import CsvReader, CsvRow, UnreadableRow
+from common.csv import CsvReader, CsvRow, UnreadableRow
 
 T = TypeVar("T")
 UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)

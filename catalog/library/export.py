@@ -7,7 +7,7 @@ import orjson
 
 from catalog.library.export_rows import Row, read_books, read_lists, read_shelves
 from catalog.shelves.models import Shelf
-from common.csv_lines import write_lines
+from common.csv import write_lines
 
 JSON_VERSION: Final = 1
 COLUMNS: Final = (

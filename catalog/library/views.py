@@ -17,7 +17,7 @@ from catalog.library.export import write_csv, write_json
 from catalog.library.formats import SERVICES, FileRefused, Table, read_table
 from catalog.library.models import Step
 from catalog.library.selectors import Progress, find_imports, find_rows, get_progress
-from common.csv_lines import write_lines
+from common.csv import write_lines
 from common.ids import MAX_ID, parse_id
 from common.paths import make_path
 from common.web import (

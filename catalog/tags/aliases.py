@@ -4,7 +4,7 @@ The shipped aliases become rows when an import or a vote meets them: a migration
 without them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from django.conf import settings
 from django.db import transaction
@@ -21,14 +21,22 @@ def resolve_aliases(names: Sequence[str]) -> tuple[dict[str, str], int]:
 
     Aliases of ``settings.CATALOG_TAG_ALIASES`` that occur in ``names`` and are missing in the table are added to it.
     """
+    known, new = _read_aliases(names)
+    added = _add_aliases(new) if new else 0
+    return {name: name for name in names} | known | new, added
+
+
+def find_meant(names: Collection[str]) -> dict[str, str]:
+    """Return the tag names that the aliases among these normalised names stand for. Nothing is written."""
+    known, new = _read_aliases(names)
+    return known | new
+
+
+def _read_aliases(names: Collection[str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the meanings of aliases by name: those of the table, and the shipped ones that it lacks."""
     known = dict(TagAlias.objects.filter(name__in=names).values_list("name", "tag__name"))
     shipped = {normalise(name): normalise(tag) for name, tag in settings.CATALOG_TAG_ALIASES.items()}
-    new = {name: shipped[name] for name in names if name in shipped and name not in known}
-    added = _add_aliases(new) if new else 0
-    meant = {name: name for name in names}
-    meant.update(known)
-    meant.update(new)
-    return meant, added
+    return known, {name: shipped[name] for name in names if name in shipped and name not in known}
 
 
 @repeat_after_conflict

@@ -1,6 +1,6 @@
 """The login report as CSV, for spreadsheets and programs."""
 
-from common.csv_lines import write_lines
+from common.csv import write_lines
 from loginlog.reports.staff import Report
 
 

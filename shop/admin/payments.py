@@ -4,16 +4,11 @@ from typing import Final
 
 from django.contrib import admin
 from django.db.models import QuerySet
-from django.http import HttpRequest
-from django.urls import reverse
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 
 from accounts.admin_tools import Column, ExportAdmin
-from common.ids import parse_id
-from shop.admin.base import ReadOnlyAdmin
+from shop.admin.base import FoundByOrder, ReadOnlyAdmin
 from shop.models import FakeCharge, Payment
 from shop.money import format_money
 
@@ -28,7 +23,7 @@ STATE_LABELS: Final = {
 
 
 @admin.register(Payment)
-class PaymentAdmin(ExportAdmin, ReadOnlyAdmin):
+class PaymentAdmin(FoundByOrder, ExportAdmin, ReadOnlyAdmin):
     """Requests to the payment provider and their results."""
 
     list_display = ["order_number", "status", "failure", "formatted_sum", "reference", "created_at", "updated_at"]
@@ -55,20 +50,8 @@ class PaymentAdmin(ExportAdmin, ReadOnlyAdmin):
         Column("updated", "updated_at"),
     ]
 
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Payment], search_term: str
-    ) -> tuple[QuerySet[Payment], bool]:
-        term = search_term.strip().removeprefix("#")
-        if not term:
-            return queryset, False
-        if (number := parse_id(term)) is not None:
-            return queryset.filter(order=number), False
-        return queryset.filter(key=term), False
-
-    @display(description=_("order"))
-    def order_number(self, payment: Payment) -> SafeString:
-        address = reverse("admin:shop_order_change", args=[payment.order_id])
-        return format_html('<a class="underline" href="{}">#{}</a>', address, payment.order_id)
+    def find_exactly(self, rows: QuerySet[Payment], text: str) -> QuerySet[Payment]:
+        return rows.filter(key=text)
 
     @display(description=_("state"), label=STATE_LABELS)
     def status(self, payment: Payment) -> tuple[str, str]:

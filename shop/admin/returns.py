@@ -9,10 +9,7 @@ from django.contrib import admin, messages
 from django.contrib.admin.models import CHANGE
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.urls import reverse
 from django.utils.functional import Promise
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
@@ -20,7 +17,7 @@ from unfold.admin import TabularInline
 from unfold.decorators import display
 
 from common.refusals import Refused
-from shop.admin.base import WithPermissionsOfOrders
+from shop.admin.base import LinkedToOrder, WithPermissionsOfOrders
 from shop.admin.row_actions import ACTION, PageWithActions, apply_to_each, warn_of_unchanged
 from shop.models import EventKind, Return, ReturnLine, ReturnState
 from shop.returns.services import accept_return, receive_return, refuse_return
@@ -61,7 +58,7 @@ STEPS: Final = {  # by the state of the return
 
 
 @admin.register(Return)
-class ReturnAdmin(WithPermissionsOfOrders, PageWithActions):
+class ReturnAdmin(WithPermissionsOfOrders, LinkedToOrder, PageWithActions):
     """Returns, the newest first. The buttons of a return's page take its steps; a refusal needs an answer."""
 
     change_form_outer_before_template = "shop/admin/return_actions.html"
@@ -77,11 +74,6 @@ class ReturnAdmin(WithPermissionsOfOrders, PageWithActions):
     @display(description=_("return"), ordering="pk")
     def number(self, row: Return) -> str:
         return row.number
-
-    @display(description=_("order"))
-    def order_number(self, row: Return) -> SafeString:
-        address = reverse("admin:shop_order_change", args=[row.order_id])
-        return format_html('<a class="underline" href="{}">#{}</a>', address, row.order_id)
 
     @display(description=_("state"), label=STATE_LABELS)
     def status(self, row: Return) -> tuple[str, str]:

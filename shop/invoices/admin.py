@@ -11,15 +11,14 @@ from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 
 from accounts.admin_tools import Column, ExportAdmin
-from common.ids import parse_id
-from shop.admin.base import ReadOnlyAdmin, WithPermissionsOfOrders
+from shop.admin.base import FoundByOrder, ReadOnlyAdmin, WithPermissionsOfOrders
 from shop.invoices.models import Invoice
 from shop.invoices.views import respond_with_pdf
 from shop.money import format_money_of
 
 
 @admin.register(Invoice)
-class InvoiceAdmin(WithPermissionsOfOrders, ExportAdmin, ReadOnlyAdmin):
+class InvoiceAdmin(WithPermissionsOfOrders, FoundByOrder, ExportAdmin, ReadOnlyAdmin):
     """Invoices and credit notes, the newest first."""
 
     list_display = [
@@ -56,15 +55,8 @@ class InvoiceAdmin(WithPermissionsOfOrders, ExportAdmin, ReadOnlyAdmin):
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
 
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Invoice], search_term: str
-    ) -> tuple[QuerySet[Invoice], bool]:
-        term = search_term.strip()
-        if not term:
-            return queryset, False
-        if (order := parse_id(term.removeprefix("#"))) is not None:
-            return queryset.filter(order=order), False
-        return queryset.filter(number=term.upper()), False
+    def find_exactly(self, rows: QuerySet[Invoice], text: str) -> QuerySet[Invoice]:
+        return rows.filter(number=text.upper())
 
     def get_urls(self) -> list[URLPattern]:
         pdf = path("<int:pk>/pdf/", self.admin_site.admin_view(self.download), name="invoices_invoice_pdf")
@@ -75,11 +67,6 @@ class InvoiceAdmin(WithPermissionsOfOrders, ExportAdmin, ReadOnlyAdmin):
         if not self.has_view_permission(request):
             raise PermissionDenied
         return respond_with_pdf(Invoice.objects.filter(pk=pk).first())
-
-    @display(description=_("order"))
-    def order_number(self, invoice: Invoice) -> SafeString:
-        address = reverse("admin:shop_order_change", args=[invoice.order_id])
-        return format_html('<a class="underline" href="{}">#{}</a>', address, invoice.order_id)
 
     @display(description=_("buyer"))
     def buyer(self, invoice: Invoice) -> str:

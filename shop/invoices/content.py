@@ -37,13 +37,20 @@ def list_order_items(order: Order) -> list[Item]:
 
 
 def list_refund_items(order: Order, refund: Refund) -> list[Item]:
-    """Return the items of a refund, with negative amounts. One query."""
+    """Return the items of a refund, with negative amounts. One or two queries.
+
+    A refund from before refunds had lines is one of the whole order.
+    """
     items = []
     for part in refund.lines.select_related("line").order_by("pk"):
         title, rate = (part.line.title, part.line.vat_rate) if part.line else ("", order.delivery_vat_rate)
         vat = None if part.vat is None else -part.vat
         items.append(Item(title, part.quantity, -part.amount, rate, vat))
-    return items
+    return items or [_negate(item) for item in list_order_items(order)]
+
+
+def _negate(item: Item) -> Item:
+    return item._replace(total=-item.total, vat=None if item.vat is None else -item.vat)
 
 
 def sum_vat(items: Iterable[Item]) -> int | None:

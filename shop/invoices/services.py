@@ -67,11 +67,16 @@ def _take_number(kind: InvoiceKind, year: int) -> int:
         return int(cursor.fetchone()[0])
 
 
+def get_first_kept_year() -> int:
+    """Return the first year whose documents must be kept."""
+    return get_day(clock.now()).year - settings.INVOICE_YEARS
+
+
 def remove_old_invoices(seconds: float | None = None) -> int:
     """Remove the documents of years before the last ``INVOICE_YEARS``, or as many as fit into ``seconds``. Return their
     number. The counters stay, so no number is given twice.
     """
-    first_kept, count, deadline = get_day(clock.now()).year - settings.INVOICE_YEARS, 0, Deadline(seconds)
+    first_kept, count, deadline = get_first_kept_year(), 0, Deadline(seconds)
     while not deadline.passed():
         old = Invoice.objects.filter(year__lt=first_kept).order_by("year", "pk")
         ids = list(old.values_list("pk", flat=True)[:SLICE_SIZE])

@@ -1,19 +1,15 @@
 """Prices, stock and weights of products in a CSV file, with the columns of the admin's download."""
 
-import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from django.utils.translation import gettext as _
 
-from common.csv_lines import CsvReader, CsvRow, UnreadableRow, decode, find_delimiter, unescape_formula
+from common.csv import KEY, Table, TableError, TableRow, parse_whole_number, read_table_rows, unescape_formula
 from common.ids import MAX_ID
 from shop.models import Product
 from shop.services.products import MAX_STOCK, ProductEdit
 
-MAX_ROWS: Final = 2000
-MAX_DIGITS: Final = 18  # of a number; Python refuses thousands of them
-KEY: Final = "id"
 # The largest values of the columns, and the fields that they change. Other columns are ignored.
 COLUMNS: Final[Mapping[str, tuple[str, int]]] = {
     "price_in_cents": ("price", 2**31 - 1),
@@ -22,34 +18,20 @@ COLUMNS: Final[Mapping[str, tuple[str, int]]] = {
 }
 
 
-class TableError(NamedTuple):
-    """What is wrong in a file. line: its number in the file. column: "" for the whole line."""
-
-    line: int
-    column: str
-    text: str
-
-
-class ProductTable(NamedTuple):
-    """The changes that a file asks for, and its errors. With an error none of the changes is made."""
-
-    edits: list[ProductEdit]
-    errors: list[TableError]
-
-
 class _Row(NamedTuple):
     line: int
     product: int
     values: dict[str, int]
 
 
-def read_product_table(content: bytes) -> ProductTable:
+def read_product_table(content: bytes) -> Table[Product]:
     """Compare a file with the products."""
     errors: list[TableError] = []
-    rows = list(_read_rows(decode(content), errors))
-    if len(rows) > MAX_ROWS:
-        text = _("The file has more than %(n)s rows. Divide it.") % {"n": MAX_ROWS}
-        return ProductTable([], [TableError(rows[MAX_ROWS].line, "", text)])
+    header, found = read_table_rows(content, [KEY, *COLUMNS], errors)
+    if not errors and (KEY not in header or len(header) == 1):
+        text = _("The first line needs the column id and one of %(names)s.") % {"names": ", ".join(COLUMNS)}
+        return Table([], [TableError(1, "", text)])
+    rows = [row for row in (_read_row(each, errors) for each in found) if row is not None]
     products = Product.objects.select_related("book").in_bulk([row.product for row in rows])
     edits: list[ProductEdit] = []
     seen: set[int] = set()
@@ -68,48 +50,20 @@ def read_product_table(content: bytes) -> ProductTable:
         edit = ProductEdit.compare(product, row.values)
         if edit.changes:
             edits.append(edit)
-    return ProductTable(edits, sorted(errors))
+    return Table(edits, sorted(errors))
 
 
-def _read_rows(text: str, errors: list[TableError]) -> Iterator[_Row]:
-    lines = CsvReader(io.StringIO(text, newline=""), find_delimiter(text))
-    header: list[str] = []
-    try:
-        header = [cell.strip() for cell in next(lines, CsvRow(1, [])).cells]
-        if KEY not in header or not set(COLUMNS) & set(header):
-            text = _("The first line needs the column id and one of %(names)s.") % {"names": ", ".join(COLUMNS)}
-            errors.append(TableError(1, "", text))
-            return
-        for row in lines:
-            if any(cell.strip() for cell in row.cells):
-                found = _read_row(header, row, errors)
-                if found is not None:
-                    yield found
-    except UnreadableRow as error:
-        errors.append(TableError(error.line, "", _("The quotes of this line are not in pairs.")))
-
-
-def _read_row(header: list[str], row: CsvRow, errors: list[TableError]) -> _Row | None:
+def _read_row(row: TableRow, errors: list[TableError]) -> _Row | None:
     """Return a row, or None if it has an error, which is added to ``errors``."""
-    if len(row.cells) != len(header):
-        text = _("The line has %(cells)d cells instead of %(columns)d.")
-        errors.append(TableError(row.line, "", text % {"cells": len(row.cells), "columns": len(header)}))
-        return None
-    # SQL cannot store it, and the cell would not say what it seems to say without it.
-    if any("\0" in cell for cell in row.cells):
-        errors.append(TableError(row.line, "", _("The line has a NUL character, which no text has.")))
-        return None
-    cells = {name: unescape_formula(cell).strip() for name, cell in zip(header, row.cells, strict=True)}
     limits = {KEY: (KEY, MAX_ID), **COLUMNS}
     values: dict[str, int] = {}
     before = len(errors)
     for column, (field, most) in limits.items():
-        cell = cells.get(column, "")
+        cell = unescape_formula(row.cells.get(column, "")).strip()
         if not cell and column != KEY:  # an empty cell changes nothing
             continue
-        if not (cell.isascii() and cell.isdigit() and len(cell) <= MAX_DIGITS and int(cell) <= most):
-            text = _("“%(cell)s” is not a whole number from 0 to %(most)d.")
-            errors.append(TableError(row.line, column, text % {"cell": cell[:40], "most": most}))
-            continue
-        values[field] = int(cell)
+        try:
+            values[field] = parse_whole_number(cell, most)
+        except ValueError as error:
+            errors.append(TableError(row.line, column, str(error)))
     return _Row(row.line, values.pop(KEY), values) if len(errors) == before else None

@@ -1,9 +1,11 @@
-"""Read stock alerts from SQL, for their reader only."""
+"""Read stock alerts, for their reader only: the list from SQL, and that of a book from Redis first."""
 
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from shop.models import StockAlert
+from shop import keys
+from shop.mirrors import StockAlertMirror
+from shop.models import AlertKind, StockAlert
 
 MAX_LISTED: Final = 200
 
@@ -25,3 +27,8 @@ def list_alerts(user_id: int) -> list[AlertLine]:
         AlertLine._make(row)
         for row in rows.values_list("product_id", "product__book__title", "created_at", "kind", "cents")[:MAX_LISTED]
     ]
+
+
+def is_waiting(user_id: int, product_id: int, kind: AlertKind) -> bool:
+    """Return whether a reader waits for copies, or for a lower price. From a warm mirror: 1 round trip and no SQL."""
+    return bool(StockAlertMirror.count(keys.alert_of_reader(user_id, product_id, kind)))

@@ -4,12 +4,13 @@ Several products are locked in the order of their ids first, as orders do (``sho
 would lock them in the order of the disk, and could deadlock with an order of two of them.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple, Self
+from collections.abc import Sequence
+from typing import Final
 
 from django.db import transaction
 from django.db.models import F
 
+from common.csv import RowEdit
 from common.database import SLICE_SIZE, repeat_after_conflict
 from common.refusals import Refused
 from mirror.relay import hint
@@ -49,17 +50,7 @@ def set_for_sale(ids: Sequence[int], *, is_active: bool) -> int:
     return changed
 
 
-class ProductEdit(NamedTuple):
-    """A change of a product. changes: the old and the new value of each changed field."""
-
-    product: Product
-    changes: dict[str, tuple[int, int]]
-
-    @classmethod
-    def compare(cls, product: Product, values: Mapping[str, int]) -> Self:
-        """Return the change from a product to these values by field."""
-        pairs = {field: (int(getattr(product, field)), value) for field, value in values.items()}
-        return cls(product, {field: pair for field, pair in pairs.items() if pair[0] != pair[1]})
+ProductEdit = RowEdit[Product]
 
 
 class ProductsChanged(Refused):
@@ -73,10 +64,10 @@ def apply_edits(edits: Sequence[ProductEdit]) -> None:
 
     The stock changes by the difference, because copies may be sold meanwhile; prices and weights must be the old ones.
     """
-    ids = [edit.product.pk for edit in edits]
+    ids = [edit.row.pk for edit in edits]
     present = {product.pk: product for product in _lock_products(ids)}
     for edit in edits:
-        product = present.get(edit.product.pk)
+        product = present.get(edit.row.pk)
         if product is None:
             raise ProductsChanged
         for field, (old, new) in edit.changes.items():

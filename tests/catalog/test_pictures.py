@@ -15,8 +15,9 @@ from PIL import Image
 from pytest_django.fixtures import Settings
 
 from accounts.models import User
+from catalog.authors.merging import merge_authors
 from catalog.models import Author, Book
-from catalog.pictures.services import COVER, set_picture
+from catalog.pictures.services import COVER, PHOTO, set_picture
 from catalog.selectors import get_book_page
 from common.pictures import MAX_BYTES
 from mirror.redis.recorder import record
@@ -212,3 +213,20 @@ def test_an_author_has_a_photo(client: Client, media: Path) -> None:
     assert b"".join(file.streaming_content).startswith(b"RIFF")  # type: ignore[attr-defined]
     author.delete()
     assert list_files(media) == []
+
+
+def test_a_merged_author_leaves_the_photo_to_one_without(client: Client, media: Path) -> None:
+    into, first, second = (Author.objects.create(name=name) for name in ("Jane Austen", "J. Austen", "Miss Austen"))
+    set_picture(PHOTO, first.pk, PHOTO.files.encode(make_picture()))
+    kept = list_files(media)
+    set_picture(PHOTO, second.pk, PHOTO.files.encode(make_picture("PNG")))
+    assert len(list_files(media)) == 2 * len(kept)
+    assert merge_authors(Author.objects.exclude(pk=into.pk), into) == 2
+    assert Author.objects.get().photo in kept[0]
+    assert list_files(media) == kept
+    page = client.get(f"/authors/{into.pk}/").content.decode()
+    (path,) = re.findall(r'class="author-photo" src="([^"]+)"', page)
+    assert b"".join(client.get(path).streaming_content)[8:12] == b"WEBP"  # type: ignore[attr-defined]
+    # A photo of its own replaces the one that was taken over.
+    set_picture(PHOTO, into.pk, PHOTO.files.encode(make_picture("PNG")))
+    assert not set(kept) & set(list_files(media))

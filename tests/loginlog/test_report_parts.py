@@ -12,7 +12,7 @@ from django.utils import translation
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.csv_lines import write_lines
+from common.csv import write_lines
 from loginlog import days as calendar
 from loginlog.reports import chart, heatmap, parameters
 from loginlog.reports.parameters import BadQuery, Range

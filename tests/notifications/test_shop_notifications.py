@@ -19,6 +19,7 @@ from mirror.verify.runs import verify
 from shop.models import Order, Product, StockAlert
 from shop.services.orders import mark_order_sent
 from shop.services.stock_alerts import note_returns
+from tests.support.servers import RedisServer
 from tests.support.shop.make import make_order, make_product, make_sale
 from tests.support.social.notifications import read_both_ways
 from tests.support.warm_mirrors import rebuild
@@ -172,6 +173,43 @@ def test_the_button_on_the_page_of_a_book_becomes_its_answer(alice: User, client
     page = client.get("/notifications/settings/").content.decode()
     for kind in ("stock", "price"):
         assert '<option value="email" selected' in page.partition(f'<select name="{kind}"')[2].partition("</select>")[0]
+
+
+@pytest.mark.parametrize("is_redis_away", [False, True])
+def test_the_page_of_a_book_shows_what_the_reader_waits_for(
+    alice: User, client: Client, sold_out: Product, redis_server: RedisServer, is_redis_away: bool
+) -> None:
+    dear = make_product("Emma", price=1250, stock=5)
+    if is_redis_away:
+        redis_server.kill()
+    for product, kind, words in ((sold_out, "stock", "back in stock"), (dear, "price", "cheaper")):
+        path, given = f"/books/{product.pk}/", {"kind": kind, "next": f"/books/{product.pk}/"}
+        assert f'name="add" value="{product.pk}"' in client.get(path).content.decode()
+        page = client.post("/shop/alerts/", given | {"add": product.pk}, follow=True).content.decode()
+        for shown in (page, client.get(path).content.decode()):
+            form = shown.partition('class="stock-alert"')[2].partition("</form>")[0]
+            assert f"We will tell you when this book is {words}." in form
+            assert f'name="remove" value="{product.pk}"' in form
+        # The other kind, and other readers, are asked.
+        StockAlert.objects.update(kind="price" if kind == "stock" else "stock")
+        if not is_redis_away:
+            drain_all()
+        assert f'name="add" value="{product.pk}"' in client.get(path).content.decode()
+        StockAlert.objects.update(kind=kind)
+        assert f'name="add" value="{product.pk}"' in Client().get(path).content.decode()
+        page = client.post("/shop/alerts/", given | {"remove": product.pk}, follow=True).content.decode()
+        assert f'name="add" value="{product.pk}"' in page
+
+
+def test_an_alert_that_came_true_is_offered_again(alice: User, client: Client, sold_out: Product) -> None:
+    path = f"/books/{sold_out.pk}/"
+    assert add(client, sold_out) == 200
+    drain_all()
+    assert 'name="remove"' in client.get(path).content.decode()
+    StockAlert.objects.update(back_at=clock.now())
+    drain_all()
+    assert verify(["stock_alert"]) == []
+    assert f'name="add" value="{sold_out.pk}"' in client.get(path).content.decode()
 
 
 def test_alerts_are_listed_and_removed(alice: User, client: Client, sold_out: Product) -> None:

@@ -78,8 +78,8 @@ def test_the_box_can_be_rendered_on_any_page(client: Client) -> None:
     product = make_product(price=1250)
     request = RequestFactory().get("/")
     with sql_only():
-        assert "€12.50" in render_buy_box(request, product.pk)
-        assert render_buy_box(request, product.pk + 1) == ""
+        assert "€12.50" in render_buy_box(request, product.pk, None)
+        assert render_buy_box(request, product.pk + 1, None) == ""
 
 
 @pytest.mark.parametrize("by_sql", [False, True])

@@ -1,8 +1,10 @@
 """The shop of ``make demo``: prices, a history for recommendations and a current sale."""
 
+from collections import Counter
 from datetime import timedelta
 
 import pytest
+from django.db.models import F
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
@@ -21,6 +23,9 @@ from shop.models import (
     PaymentStatus,
     Product,
     Recommendation,
+    Refund,
+    Return,
+    ReturnState,
     Sale,
     View,
 )
@@ -30,6 +35,12 @@ from shop.selectors.figures import read_sales_by_day
 from shop.services import refunds
 from shop.services.refunds import refund_order
 from tests.support.shop.book_views import PERIOD
+from tests.support.shop.checkouts import (
+    assert_invoices_are_right,
+    assert_money_is_right,
+    assert_returns_are_right,
+    assert_settled,
+)
 from tests.support.warm_mirrors import rebuild
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -73,14 +84,30 @@ def test_the_demo_has_a_history_with_recommendations(demo: None) -> None:
     assert [model.objects.count() for model in (Product, Order, OrderLine, View, Recommendation)] == before
 
 
+def test_the_demo_has_returns_in_each_state_and_its_books_are_right(demo: None) -> None:
+    load_demo_shop(NOW)
+    states = Counter(Return.objects.values_list("state", flat=True))
+    assert states == {"asked": 2, "accepted": 2, "received": 3, "refused": 2}
+    received = Return.objects.filter(state=ReturnState.RECEIVED)
+    assert {(one.is_restocked, one.refund.state) for one in received} == {(True, "done"), (False, "done")}
+    assert not Return.objects.filter(created_at__lte=F("order__sent_at")).exists()
+    assert not Return.objects.filter(decided_at__gt=NOW).exists()
+    assert not Return.objects.filter(state=ReturnState.REFUSED, answer="").exists()
+    assert_money_is_right()
+    assert_returns_are_right()
+    assert_invoices_are_right()
+    assert_settled()
+
+
 def test_staff_can_refund_an_order_of_the_demo(demo: None) -> None:
     load_demo_shop(NOW)
-    order = Order.objects.filter(state=OrderState.SENT).latest("pk")
+    order = Order.objects.filter(state=OrderState.SENT, returns=None).latest("pk")
+    returned = sum(Refund.objects.values_list("amount", flat=True))
     assert refunds.make_refund(refund_order(order.pk))
     assert order.payments.get().status == PaymentStatus.REFUNDED
     assert FakeCharge.objects.get(key=order.key).refunded == order.total
     sales = read_sales_by_day(NOW - timedelta(days=1))
-    assert [*sales.refunds.values()] == [order.total], "staff see it among the figures"
+    assert sum(sales.refunds.values()) == order.total + returned, "staff see it among the figures"
 
 
 def test_a_sale_is_on_and_is_renewed_after_its_end(demo: None) -> None:

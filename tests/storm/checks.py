@@ -18,7 +18,7 @@ from mirror import status
 from mirror.models import Change
 from mirror.redis.clients import breaker, relay_client
 from mirror.visits import statuses as visits_statuses
-from shop.models import Order, OrderLine, OrderState, Product
+from shop.models import Order, OrderLine, OrderState, Product, Return, ReturnLine
 from social.models import Block, Follow, Like, Post
 from social.reviews.models import Review
 from social.welcome.models import ChosenGenre
@@ -27,7 +27,13 @@ from tests.storm.library import IMPORTED_BOOKS, LIST_NAME
 from tests.storm.people import JSON, SESSIONS_PATH, Person
 from tests.storm.stack import Stack
 from tests.support.mirror import command
-from tests.support.shop.checkouts import assert_settled, is_money_open
+from tests.support.shop.checkouts import (
+    assert_invoices_are_right,
+    assert_money_is_right,
+    assert_returns_are_right,
+    assert_settled,
+    is_money_open,
+)
 
 CONVERGENCE_SECONDS = 180.0  # generous, because the machine may be busy
 BACKGROUND = "Background verification:"  # the start of its messages about differences
@@ -91,6 +97,8 @@ class FinalCheck:
             ("review", _read_reviews(), ""),
             ("tag name", {("tag name", pk): name for pk, name in Tag.objects.values_list("pk", "name")}, None),
             ("hiding", _read_hidden(), True),  # a deleted post is hidden as well
+            ("sent", {("sent", pk): True for pk in _read_sent()}, False),
+            ("decision", _read_decisions(), "asked"),
             ("deletion", {("deletion", pk): False for pk in Post.objects.values_list("pk", flat=True)}, True),
         )
         for kind, rows, absent in tables:
@@ -179,18 +187,32 @@ class FinalCheck:
             self._judge_number(
                 f"orders of {person.name}", len(own), len(known & own), self.ledger.count(cell, Outcome.UNKNOWN)
             )
-        try:
-            assert_settled()
-        except AssertionError as error:
-            self.ledger.add_violation(f"payments and charges differ: {error}")
+        self._check_returns()
+        # With one payment for each order, one refund for each return, and one document for each of them.
+        for check in (assert_settled, assert_money_is_right, assert_returns_are_right, assert_invoices_are_right):
+            try:
+                check()
+            except AssertionError as error:
+                self.ledger.add_violation(f"{check.__name__}: {error}")
         self._check_stock(stock)
 
+    def _check_returns(self) -> None:
+        """Each acknowledged return exists once, and a refused one does not exist."""
+        found = Counter(Return.objects.values_list("order__user__username", flat=True))
+        for person in self.people:
+            cell = ("return", person.name)
+            counts = [self.ledger.count(cell, outcome) for outcome in (Outcome.DONE, Outcome.UNKNOWN)]
+            self._judge_number(f"returns of {person.name}", found[person.name], *counts)
+
     def _check_stock(self, stock: dict[int, int]) -> None:
-        """The stock follows from the first stock, the staff's deliveries and the orders."""
+        """The stock follows from the first stock, the staff's deliveries, the orders and the returns."""
         sold = Counter[int]()
         lines = OrderLine.objects.filter(order__state__in=(OrderState.PAID, OrderState.SENT))
         for pk, quantity in lines.values_list("product_id", "quantity"):
             sold[pk] += quantity
+        back = ReturnLine.objects.filter(order_return__is_restocked=True)
+        for pk, quantity in back.values_list("line__product", "quantity"):
+            sold[pk] -= quantity
         for pk, left in Product.objects.values_list("pk", "stock"):
             entries = self.ledger.entries["stock", pk]
             sure = stock[pk] - sold[pk] + sum(int(str(e.value)) for e in entries if e.outcome == Outcome.DONE)
@@ -265,6 +287,14 @@ def _read_imported() -> Rows:
 def _read_reviews() -> Rows:
     rows = Review.objects.values_list("user__username", "book_id", "text")
     return {("review", name, book): text for name, book, text in rows}
+
+
+def _read_sent() -> list[int]:
+    return [*Order.objects.filter(state=OrderState.SENT).values_list("pk", flat=True)]
+
+
+def _read_decisions() -> Rows:
+    return {("decision", pk): state for pk, state in Return.objects.values_list("pk", "state")}
 
 
 def _read_tags() -> Rows:

@@ -1,4 +1,4 @@
-"""Staff in a process of its own: it writes by bulk methods and raw SQL, without signals.
+"""Staff in a process of its own: it writes by bulk methods and raw SQL, without signals, and by services of the shop.
 
 Each line of output is one write, in JSON, after its commit. ``hold`` instead holds SQLite's lock until it is killed.
 """
@@ -16,9 +16,12 @@ from typing import Any
 import django
 from django.db import DatabaseError, connection, transaction
 
+from common.refusals import Refused
+
 DONE_FILE = "calm"  # its presence in the storm's folder ends the staff's work
 PAUSE_SECONDS = (0.3, 1.0)
 STOCK_CHANGES = (1, 2)
+REFUSED_SHARE = 0.2  # of the steps of returns
 
 
 class Staff:
@@ -29,7 +32,12 @@ class Staff:
 
     def write(self) -> None:
         """Write once, and print it."""
-        act = self.random.choice((self.change_stock, self.change_stock, self.change_prices, self.hide, self.rename_tag))
+        act = self.random.choice(
+            (
+                self.change_stock, self.change_stock, self.change_prices, self.hide, self.rename_tag, self.send_order,
+                self.send_order, self.decide_return, self.decide_return,
+            )
+        )  # fmt: skip
         cell, value, run = act()
         if not cell:
             return
@@ -37,6 +45,8 @@ class Staff:
         try:
             with transaction.atomic():
                 run()
+        except Refused:
+            outcome = "refused"
         except DatabaseError:
             outcome = "unknown"
             connection.close()
@@ -72,6 +82,30 @@ class Staff:
         pk = self.random.choice(Tag.objects.exclude(name__startswith="storm").values_list("pk", flat=True)[:10])
         text = "UPDATE catalog_tag SET name = %s WHERE id = %s"
         return ["tag name", pk], name, lambda: self._execute(text, [name, pk])
+
+    def send_order(self) -> tuple[list[object], bool, Callable[[], object]]:
+        from shop.models import Order, OrderState
+        from shop.services.orders import mark_order_sent
+
+        pk = Order.objects.filter(state=OrderState.PAID).order_by("pk").values_list("pk", flat=True).first()
+        return ["sent", pk] if pk else [], True, lambda: mark_order_sent(pk or 0)
+
+    def decide_return(self) -> tuple[list[object], str, Callable[[], object]]:
+        """Take the next step of an open return."""
+        from shop.models import Return
+        from shop.models.returned import OPEN_RETURNS
+        from shop.returns.services import accept_return, receive_return, refuse_return
+
+        found = Return.objects.filter(state__in=OPEN_RETURNS).order_by("pk").first()
+        if found is None:
+            return [], "", lambda: None
+        cell: list[object] = ["decision", found.pk]
+        if self.random.random() < REFUSED_SHARE:
+            return cell, "refused", lambda: refuse_return(found.pk, answer="It was read in a storm.")
+        if found.state == "asked":
+            return cell, "accepted", lambda: accept_return(found.pk)
+        restock = self.random.random() < 0.5
+        return cell, "received", lambda: receive_return(found.pk, restock=restock)
 
     def _execute(self, text: str, values: list[Any]) -> None:
         with connection.cursor() as cursor:

@@ -17,10 +17,11 @@ from demo.books import BOOK_COUNT, load_demo_books
 from demo.browser import SiteUnavailable
 from mirror.models import Change
 from shop.models import Product
+from tests.storm.buyers import Buyer
 from tests.storm.checks import FinalCheck, find_unrest, wait_for_convergence
 from tests.storm.faults import Weather, plan_faults
 from tests.storm.ledger import Calendar, Ledger, Outcome
-from tests.storm.library import IMPORTED_BOOKS, Librarian
+from tests.storm.library import IMPORTED_BOOKS
 from tests.storm.people import BOOKS, PASSIVE, TAGS, Person, Tab
 from tests.storm.stack import Stack
 from tests.support.servers import wait_until
@@ -71,9 +72,7 @@ class Storm:
         wait_until(lambda: not find_unrest(), "warm mirrors")
         self.began = timezone.now()
         names = [f"storm{number}" for number in range(self.people)]
-        people: list[Person] = [
-            Librarian(name, names, self.stack.url, self.ledger, self.seed, self.end) for name in names
-        ]
+        people: list[Person] = [Buyer(name, names, self.stack.url, self.ledger, self.seed, self.end) for name in names]
         for person in people:
             assert person.register(person.first, person.name), "nobody can register"
             person.find_hidden = self.find_hidden

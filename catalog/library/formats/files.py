@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 
 from catalog.library.formats.services import SERVICES, Service
 from catalog.values.isbns import find_isbns
-from common.csv_lines import CsvReader, CsvRow, UnreadableRow, decode, find_delimiter, unescape_formula
+from common.csv import CsvReader, CsvRow, UnreadableRow, decode, find_delimiter, unescape_formula
 
 MAX_ROWS: Final = 20_000
 MAX_CELL_LENGTH: Final = 100_000  # characters

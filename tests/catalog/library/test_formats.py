@@ -6,7 +6,7 @@ import pytest
 
 from catalog.library.formats import FileRefused, ImportedBook, files, read_row, read_table
 from catalog.library.formats.values import convert_review, parse_date, parse_ranges, parse_stars
-from common.csv_lines import write_lines
+from common.csv import write_lines
 
 GOODREADS = (
     "Book Id,Title,Author,Author l-f,Additional Authors,ISBN,ISBN13,My Rating,Average Rating,Publisher,Binding,"

@@ -53,6 +53,7 @@ def _runs(folder: Path) -> Iterator[tuple[str, ...]]:
     for option in ((), ("--dry-run",)):
         yield ("sessions", "clean", *option)
     yield from (("views", "rescale"), ("views", "expire"), ("recommend", "rebuild"))
+    yield ("issue_invoices",)
     yield from (("rowcache", "schedule", "1", "5"), ("rowcache", "run", "--once"))
     yield from (("timelines", "rebuild", "--user", "alice"), ("timelines", "status"))
     yield from _import_runs(folder)

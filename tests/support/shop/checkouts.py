@@ -24,7 +24,9 @@ from shop.models import (
     Refund,
     RefundLine,
     RefundState,
+    Return,
     ReturnLine,
+    ReturnState,
 )
 from shop.payments import fake
 from shop.services import carts
@@ -99,6 +101,24 @@ def assert_money_is_right() -> None:
         assert back[line.pk]["quantity"] <= line.quantity
         assert back[line.pk]["amount"] <= line.total
         assert back[line.pk]["vat"] <= (line.vat or 0)
+
+
+def assert_returns_are_right() -> None:
+    """Check that each received return has one refund of its copies, that no other return has one, and that the payments
+    are equal to the refunds and the money that the shop kept.
+    """
+    for found in Return.objects.select_related("order", "refund").prefetch_related("lines", "refund__lines"):
+        is_paid = found.state == ReturnState.RECEIVED and found.order.total > 0
+        assert (found.refund is not None) == is_paid, found
+        if found.refund is not None:
+            copies = sorted((part.line_id, part.quantity) for part in found.refund.lines.all() if part.line_id)
+            assert copies == sorted((line.line_id, line.quantity) for line in found.lines.all()), found
+    refunds = Refund.objects.filter(order_return__isnull=False).count()
+    assert refunds == Return.objects.filter(state=ReturnState.RECEIVED, order__total__gt=0).count()
+    paid = sum(FakeCharge.objects.filter(succeeds=True).values_list("amount", flat=True))
+    refunded = sum(FakeRefund.objects.values_list("amount", flat=True))
+    kept = sum(payment.left for payment in Payment.objects.exclude(state=PaymentState.FAILED))
+    assert paid == refunded + kept
 
 
 def assert_invoices_are_right() -> None:

@@ -21,6 +21,7 @@ from tests.support.warm_mirrors import rebuild
 MIRRORS = (
     "cart", "notification", "user", "session", "book", "book_details", "tag_vote", "product", "recommendation", "shun",
     "post", "like", "rated_post", "ranked_review", "book_posts", "shelf_entry", "listed_book", "reading_list", "follow",
+    "stock_alert",
 )  # fmt: skip
 TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="([A-Za-z0-9]{64})"')
 WITHOUT = [name for name in settings.MIDDLEWARE if not name.startswith("shop.pagecache")]
