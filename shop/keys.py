@@ -100,7 +100,7 @@ def cart_record(digest: str) -> str:
 
 
 def stock_alert(alert_id: int | str) -> str:
-    """String (JSON): an alert of a reader who still waits. Life: until it comes true. Owner: StockAlertMirror."""
+    """String (JSON): an alert that has not come true. Life: until then. Owner: StockAlertMirror."""
     return f"stock-alert:{alert_id}"
 
 

@@ -18,7 +18,7 @@ from mirror.conf import database
 from mirror.redis import RedisPipeline
 
 MAX_VOLUMES: Final = 200  # of a series on its page
-MAX_AUTHORS: Final = 4  # authors of a book in whose series volumes are found
+MAX_AUTHORS: Final = 4  # authors of a book; volumes are found in their series
 
 
 class Volume(NamedTuple):

@@ -45,7 +45,7 @@ def _find_followed(values: Mapping[str, str]) -> SqlMembers:
 
 @mirror.register
 class AuthorFollowMirror(EdgeMirror):
-    """Each author's followers, whose number the author's page shows, and the authors that each reader follows."""
+    """Each author's followers, which the author's page counts, and the authors that each reader follows."""
 
     name = "author_follow"
     label = _("followed authors")

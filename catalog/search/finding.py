@@ -27,7 +27,7 @@ MAX_MATCHES: Final = 2000  # books from each list of a word, if all books that m
 MAX_CATCH_UP_CHANGES: Final = 100  # pending changes of each kind that a search in SQL applies first
 INDEXES: Final = ("indexed_book", "indexed_author", "indexed_tag", "indexed_reader")
 MIRRORS: Final = ("document", "term")
-PART_KINDS: Final = "ba"  # books and authors, in whose names a blank may be missing
+PART_KINDS: Final = "ba"  # books and authors: a query may lack a blank of their names
 
 
 class Candidates(NamedTuple):

@@ -18,7 +18,7 @@ from common.web.redirects import redirect_window
 
 JSON_TYPE: Final = "application/json"
 View = Callable[..., HttpResponse]
-MAX_ACCEPT_LENGTH: Final = 200  # characters of a header whose meaning is remembered
+MAX_ACCEPT_LENGTH: Final = 200  # characters of a header that is remembered with its meaning
 
 
 def wants_json(request: HttpRequest) -> bool:

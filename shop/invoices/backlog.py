@@ -20,7 +20,7 @@ BATCH_SIZE: Final = 50
 def find_orders() -> QuerySet[Order]:
     """Return the paid orders without an invoice, in the order of their payments.
 
-    Orders of years whose invoices need not be kept any more have none: they were removed.
+    Orders of years before that have none: their invoices were removed.
     """
     invoices = Invoice.objects.filter(order=OuterRef("pk"), kind=InvoiceKind.INVOICE)
     start = datetime(get_first_kept_year(), 1, 1, tzinfo=timezone.get_default_timezone())

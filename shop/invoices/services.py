@@ -68,7 +68,7 @@ def _take_number(kind: InvoiceKind, year: int) -> int:
 
 
 def get_first_kept_year() -> int:
-    """Return the first year whose documents must be kept."""
+    """Return the first year of the documents that must be kept."""
     return get_day(clock.now()).year - settings.INVOICE_YEARS
 
 

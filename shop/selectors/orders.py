@@ -210,7 +210,7 @@ class OrderPage(NamedTuple):
 def list_orders(user_id: int, after: int | None = None) -> OrderPage:
     """Return a page of a user's orders that are older than order ``after``. Two queries, for any number of orders."""
     found = annotate_states(Order.objects.of_user(user_id)).prefetch_related(
-        # With the books, whose present covers the page shows.
+        # With the books, for their present covers.
         Prefetch("lines", OrderLine.objects.select_related("product__book"))
     )
     if after is not None:
@@ -249,7 +249,7 @@ def is_claimed_order(order_id: int, token: str) -> bool:
 
 
 def _make_view(order: Order) -> OrderView:
-    # With the books, whose present covers the page shows.
+    # With the books, for their present covers.
     lines = list(order.lines.order_by("pk").select_related("product__book"))
     payments = list(order.payments.order_by("pk").prefetch_related("refunds"))
     view = OrderView(order, lines, payments, clock.now(), invoices=list_invoices(order))

@@ -58,7 +58,7 @@ def open_payment_page(order: Order, request: PageRequest) -> str:
     if not _resolve_earlier_payment(order):
         return ""
     earlier = find_open_payment(order)
-    # After the time to pay nobody is sent there any more: the money would be too late.
+    # After the time to pay this page is not opened any more: the money would be too late.
     if earlier is not None and _is_payable(order.pk):
         return refresh_payment(earlier)
     payment = _begin_payment(order.pk)

@@ -144,7 +144,7 @@ def _add_foot(context: Context, post: PostRecord, me: int | None, review: RawRec
 
 
 def _render_parent_line(post: PostRecord) -> SafeString:
-    """Return the line above a reply: whom it answers, and the beginning of that post. Nothing for other posts."""
+    """Return the line above a reply: the answered reader, and the beginning of that post. Nothing for other posts."""
     if not post["reply_to"]:
         return SafeString()
     return _render_answered(post["reply_to"]["id"], post.parent.raw if post.parent else b"")
