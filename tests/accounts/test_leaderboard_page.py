@@ -35,7 +35,7 @@ def test_the_page_shows_users_and_links(client: Client, people: list[User]) -> N
     assert "reader 9<" not in page.partition("Recent logins")[0]
     assert 'rel="next"' in page
     assert 'rel="prev"' not in page
-    assert "Your rank" not in page
+    assert "My rank" not in page
     assert {"Accept", "Cookie"} <= set(client.get(BOARD).headers["Vary"].split(", "))
     assert find_policy_violations(page) == []
 
@@ -84,7 +84,7 @@ def warm_all(client: Client) -> None:
 def test_a_reader_sees_the_own_place_and_neighbours(client: Client, people: list[User]) -> None:
     client.force_login(people[2])  # this login counts: the third user has four logins now, like the fourth
     page = page_of(client)
-    assert "Your rank" in page
+    assert "My rank" in page
     assert page.count('class="me"') == 1
     found = client.get(f"{BOARD}?at=me", headers=JSON).json()
     assert found["me"] == {"rank": 27, "id": people[2].pk, "name": "reader 2", "login_times": 4}
