@@ -21,7 +21,7 @@ from catalog.models import Tag
 from shop.admin.concurrent_edits import ConcurrentEditForm
 from shop.models import Product, Sale, SaleItem
 from shop.money import get_decimals, to_cents, to_units
-from shop.products.price_changes import MAX_TAGGED_PRODUCTS, find_products_to_add
+from shop.products.price_changes import MAX_TAGGED_PRODUCTS, find_products_to_add, get_example
 from shop.services.products import MAX_STOCK
 
 FIELD_CLASSES = "bg-white/20 font-medium px-2 py-1 rounded-default text-sm placeholder:text-current"
@@ -128,7 +128,6 @@ class SaleForm(ConcurrentEditForm):
         required=False,
         min_value=1,
         max_value=99,
-        max_digits=4,
         decimal_places=2,
         widget=UnfoldAdminDecimalFieldWidget(attrs={"step": "0.01"}),
         help_text=_("Products that the sale already has keep their prices."),
@@ -171,7 +170,6 @@ class ProductActionForm(ActionForm):
         required=False,
         widget=forms.TextInput(
             attrs={
-                "placeholder": _("+10% or -2.50"),
                 "aria-label": _("change of prices"),
                 "class": FIELD_CLASSES,
                 "x-show": "action",
@@ -192,3 +190,8 @@ class ProductActionForm(ActionForm):
             }
         ),
     )
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        hint = gettext("+10%% or %(amount)s") % {"amount": get_example()}
+        self.fields["price_change"].widget.attrs["placeholder"] = hint

@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 
 from common.csv_lines import CsvReader, CsvRow, UnreadableRow, decode, find_delimiter, unescape_formula
 from common.ids import MAX_ID
+from common.text import clean_parameter
 from shop.models import Product
 from shop.services.products import MAX_STOCK, ProductEdit
 
@@ -107,6 +108,8 @@ def _read_row(header: list[str], row: CsvRow, errors: list[TableError]) -> _Row 
         cell = cells.get(column, "")
         if not cell and column != KEY:  # an empty cell changes nothing
             continue
+        # Spreadsheets of East Asia write full-width digits, which forms accept as well.
+        cell = clean_parameter(column, cell)
         if not (cell.isascii() and cell.isdigit() and len(cell) <= MAX_DIGITS and int(cell) <= most):
             text = _("“%(cell)s” is not a whole number from 0 to %(most)d.")
             errors.append(TableError(row.line, column, text % {"cell": cell[:40], "most": most}))

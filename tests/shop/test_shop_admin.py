@@ -10,6 +10,7 @@ from django.contrib.auth.models import Permission
 from django.db.models import F
 from django.test import Client
 from django.utils import timezone
+from pytest_django.fixtures import Settings
 
 from accounts.admin_tools import AuditedAdmin
 from accounts.audit.models import AuditEvent
@@ -495,9 +496,20 @@ def test_prices_change_by_percent_or_amount_after_a_preview(staff: Client) -> No
     page = act(staff, PRODUCTS, "change_prices", emma, cheap, price_change="-2.50")
     assert "Not changed: Cheap (the price would be negative or too high)" in page
     assert "Cheap: €0.20" not in page
+    assert "Emma: €11.25 → €12.38" in act(staff, PRODUCTS, "change_prices", emma, price_change="＋１０％")
     page = act(staff, PRODUCTS, "change_prices", emma, cheap, price_change="-200%")
     assert "Change these prices?" not in page
     assert dict(Product.objects.values_list("book__title", "price")) == {"Emma": 1125, "Moss": 400, "Cheap": 20}
+
+
+@pytest.mark.parametrize(("currency", "hint"), [("EUR", "+10% or -2.50"), ("JPY", "+10% or -250")])
+def test_the_hint_of_price_changes_fits_the_currency(
+    staff: Client, settings: Settings, currency: str, hint: str
+) -> None:
+    settings.SHOP_CURRENCY = currency
+    emma = make_product("Emma")
+    assert f'placeholder="{hint}"' in staff.get(PRODUCTS).content.decode()
+    assert f"Enter a change such as {hint} next" in act(staff, PRODUCTS, "change_prices", emma, price_change="x")
 
 
 # --- sales ----------------------------------------------------------------------------------------
@@ -553,6 +565,8 @@ def test_products_of_a_tag_join_a_sale_at_a_percentage(staff: Client, monkeypatc
         page = staff.post(f"{SALES}add/", form | given).content.decode()
         assert text in page
         assert ("Enter both" in page) == ("percent" not in given)
+    page = staff.post(f"{SALES}add/", form | {"tag": "classics", "percent": "1500"})
+    assert page.context["adminform"].form.errors == {"percent": ["Ensure this value is less than or equal to 99."]}
     with monkeypatch.context() as few:
         few.setattr("shop.admin.forms.MAX_TAGGED_PRODUCTS", 1)
         given = {"tag": "classics", "percent": "30"}
@@ -562,6 +576,9 @@ def test_products_of_a_tag_join_a_sale_at_a_percentage(staff: Client, monkeypatc
     assert "1 product was added to the sale." in page
     assert set(SaleItem.objects.values_list("product", "price")) == {(emma.pk, 999), (moss.pk, 879)}
     assert other.sale_items.count() == 0
+    entries = [entry.get_change_message() for entry in LogEntry.objects.all()]
+    added = "Added 1 book with the tag “classics” at 30% less, from Jan. 1, 2026, midnight to Jan. 1, 2030, midnight."
+    assert added in entries
 
 
 def test_a_blank_line_of_a_sale_is_ignored(staff: Client) -> None:
