@@ -13,9 +13,11 @@ from django.contrib.auth.models import Group, Permission
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.formats import date_format
 from pytest_django.fixtures import Settings
 
 from accounts.models import User
+from catalog.models import Book, Tag
 from config.defaults.admin import UNFOLD
 from config.roles import ROLES, make_roles
 from mirror.admin import read_memory, read_overview
@@ -99,7 +101,9 @@ def test_each_number_equals_the_list_behind_it(staff: Client) -> None:
         reason = "card declined" if result == PaymentState.FAILED else ""
         Payment.objects.create(order=order, key=str(number), amount=1, state=result, reason=reason)
     Payment.objects.filter(state=PaymentState.SURPLUS).update(refund_due=1)
+    Tag.objects.create(name="to-read", hidden=True)
     html = read_home(staff)
+    assert f"<li>{date_format(timezone.localdate())}</li>" in html, "the last day of a chart"
     numbers = re.findall(r'<dt>([^<]*)</dt><dd><a href="([^"]*)">([^<]*)</a>', html)
     assert {label: value for label, _, value in numbers}.items() >= {
         "revenue": "€37.50",  # also of the cancelled order, whose refund counts on its own day
@@ -110,6 +114,8 @@ def test_each_number_equals_the_list_behind_it(staff: Client) -> None:
         "to be refunded": "1",
         "sold out": "1",
         "a few left": "1",
+        "books without a year": str(Book.objects.filter(year=None).count()),
+        "hidden tags": "1",
     }.items()
     for label, address, value in numbers:
         page = staff.get(unescape(address))
