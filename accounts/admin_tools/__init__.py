@@ -1,6 +1,7 @@
 """Base classes for the admin of all applications: bounded actions, big tables, audit entries."""
 
 from accounts.admin_tools.base import AuditedAdmin, BigTableAdmin
+from accounts.admin_tools.completion import CompletedInput
 from accounts.admin_tools.confirmation import Question, ask_for_confirmation, is_confirmed
 from accounts.admin_tools.export import Column, ExportAdmin
 from accounts.admin_tools.importing import ImportAdmin
@@ -18,6 +19,7 @@ __all__ = [
     "AuditedAdmin",
     "BigTableAdmin",
     "Column",
+    "CompletedInput",
     "ExportAdmin",
     "ImportAdmin",
     "Question",

@@ -8,13 +8,15 @@ from django.db.models import Model
 from django.http import HttpRequest
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils.safestring import SafeString
 from unfold.admin import ModelAdmin
 
 
 class Question(NamedTuple):
     """The words of the page. action: the name of the action that the page calls again when it is confirmed.
 
-    parameters: further values of the form beside the action, by name.
+    parameters: further values of the form beside the action, by name. error, field: what is wrong with the action, and
+    the field that corrects it; the answer of such a question is a request of its own, which is not confirmed.
     """
 
     action: str
@@ -22,6 +24,8 @@ class Question(NamedTuple):
     effect: Any
     button: Any
     parameters: Mapping[str, str] = {}
+    error: str = ""
+    field: SafeString | None = None
 
 
 def is_confirmed(request: HttpRequest) -> bool:

@@ -1,8 +1,9 @@
 """Authors in the admin."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.contrib.admin.models import CHANGE
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -12,13 +13,15 @@ from unfold.admin import TabularInline
 from unfold.decorators import display
 from unfold.forms import ActionForm
 
-from accounts.admin_tools import AuditedAdmin, Question, ask_for_confirmation, is_confirmed
+from accounts.admin_tools import AuditedAdmin, CompletedInput, Question, ask_for_confirmation, is_confirmed
 from accounts.audit.log import log_rows
 from catalog.admin.base import annotate_book_counts, link_to_books, make_name_field
 from catalog.authors.merging import merge_authors
+from catalog.authors.naming import find_authors_named, suggest_author_names
 from catalog.models import Author, AuthorAlias, Book
 from catalog.pictures.admin import PICTURE_FIELDS, AuthorForm, PictureAdminMixin
 
+INPUT_CLASSES: Final = "border border-base-200 px-3 py-2 rounded-default w-full dark:border-base-700"
 EFFECT: Final = _(
     "All their books become books of “%(name)s”, and their pages lead to this author's page. This cannot be undone."
 )
@@ -60,7 +63,7 @@ class AuthorAdmin(PictureAdminMixin, AuditedAdmin):
     list_display = ["name", "book_list"]
     fields = ["name", "bio", *PICTURE_FIELDS]
     readonly_fields = ["shown_picture"]
-    search_fields = ["name"]
+    search_fields = ["name", "aliases__name"]
     ordering = ["name"]
     actions = ["merge"]
     inlines = [AliasInline]
@@ -75,17 +78,18 @@ class AuthorAdmin(PictureAdminMixin, AuditedAdmin):
     @admin.action(description=_("Merge selected authors into the author named"), permissions=["change", "delete"])
     def merge(self, request: HttpRequest, authors: QuerySet[Author]) -> HttpResponse | None:
         """Merge authors. First ask for a confirmation, because a merge cannot be undone."""
-        into = self._find_named_author(request)
-        if into is None:
+        selected = self.chosen(request, authors)
+        if not selected:
             return None
-        others = authors.exclude(pk=into.pk)
-        if authors.exists() and not others.exists():
-            text = gettext("“%(name)s” cannot be merged into itself.") % {"name": into.name}
-            self.message_user(request, text, messages.WARNING)
-            return None
-        chosen = self.chosen(request, others)
+        typed = " ".join(request.POST.get("author", "").replace("\0", "").split())
+        found = find_authors_named(typed) if typed else []
+        if len(found) != 1:
+            return self._ask_for_name(request, selected, typed, found)
+        (into,) = found
+        chosen = [author for author in selected if author != into]
         if not chosen:
-            return None
+            text = gettext("“%(name)s” cannot be merged into itself.") % {"name": into.name}
+            return self._ask(request, selected, typed, text)
         if not is_confirmed(request):
             effect = EFFECT % {"name": into.name}
             question = Question("merge", _("Merge these authors?"), effect, _("Merge authors"), {"author": into.name})
@@ -97,19 +101,32 @@ class AuthorAdmin(PictureAdminMixin, AuditedAdmin):
         self.done(request, text, count, name=into.name)
         return None
 
-    def _find_named_author(self, request: HttpRequest) -> Author | None:
-        """Return the author with the name of the form, or the one into which the author of that name was merged.
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Show the list. The field of the action completes the names in it."""
+        response = super().changelist_view(request, extra_context)
+        context = getattr(response, "context_data", None) or {}
+        if context.get("action_form") and "cl" in context:
+            context["action_form"].fields["author"].widget.names = [row.name for row in context["cl"].result_list]
+        return response
 
-        If none has it, show a message and return None.
-        """
-        name = " ".join(request.POST.get("author", "").replace("\0", "").split())
-        if not name:
-            self.message_user(request, gettext("Enter the name of an author next to the action."), messages.WARNING)
-            return None
-        author: Author | None = Author.objects.filter(name=name).first()
-        if author is None and (alias := AuthorAlias.objects.filter(name=name).select_related("author").first()):
-            return alias.author
-        if author is None:
-            text = gettext("There is no author called “%(name)s”.") % {"name": name}
-            self.message_user(request, text, messages.WARNING)
-        return author
+    def _ask_for_name(
+        self, request: HttpRequest, selected: Sequence[Author], typed: str, found: Sequence[Author]
+    ) -> HttpResponse:
+        """Return the page that asks again for the name of an author, with the selected ones."""
+        if not typed:
+            text = gettext("Enter the name of an author.")
+        elif found:
+            text = gettext("Several authors are called “%(name)s”. Choose one spelling.") % {"name": typed}
+        else:
+            text = gettext("There is no author called “%(name)s”.") % {"name": typed}
+        return self._ask(request, selected, typed, text, [author.name for author in found])
+
+    def _ask(
+        self, request: HttpRequest, selected: Sequence[Author], typed: str, error: str, names: Sequence[str] = ()
+    ) -> HttpResponse:
+        field = CompletedInput(attrs={"aria-label": gettext("author"), "class": INPUT_CLASSES, "maxlength": 300})
+        field.names = names or [*(suggest_author_names(typed) if typed else []), *(row.name for row in selected)]
+        question = Question(
+            "merge", _("Merge these authors?"), "", _("Continue"), {}, error, field.render("author", typed)
+        )
+        return ask_for_confirmation(self, request, question, [(author, author.name) for author in selected])

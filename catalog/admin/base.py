@@ -13,7 +13,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.forms import ActionForm
 
-from accounts.admin_tools import AuditedAdmin, link_to_list
+from accounts.admin_tools import AuditedAdmin, CompletedInput, link_to_list
 from catalog.models import Book, Tag
 
 FIELD_CLASSES = "bg-white/20 font-medium px-2 py-1 rounded-default text-sm placeholder:text-current"
@@ -22,7 +22,7 @@ FIELD_CLASSES = "bg-white/20 font-medium px-2 py-1 rounded-default text-sm place
 def make_name_field(label: Any, max_length: int) -> forms.CharField:
     """Return a field for a name beside the choice of an action. The action itself reports a wrong name."""
     attributes = {"placeholder": label, "aria-label": label, "class": FIELD_CLASSES, "x-show": "action"}
-    widget = forms.TextInput(attrs=attributes)
+    widget = CompletedInput(attrs=attributes)
     return forms.CharField(label="", required=False, max_length=max_length, widget=widget)
 
 

@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 
 from common.csv.lines import CsvReader, CsvRow, UnreadableRow, decode, find_delimiter
 from common.ids import MAX_ID
+from common.text import clean_parameter
 
 KEY: Final = "id"
 MAX_ROWS: Final = 2000
@@ -100,6 +101,8 @@ def _read_cells(
 
 def parse_whole_number(cell: str, most: int = MAX_ID) -> int:
     """Return a whole number from 0 to ``most``. Raises ValueError with a message for staff."""
+    # Spreadsheets of East Asia write full-width digits, which forms accept as well.
+    cell = clean_parameter(KEY, cell)
     if cell.isascii() and cell.isdigit() and len(cell) <= MAX_DIGITS and int(cell) <= most:
         return int(cell)
     raise ValueError(_("“%(cell)s” is not a whole number from 0 to %(most)d.") % {"cell": cell[:40], "most": most})

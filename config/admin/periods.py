@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 PERIODS: Final = {1: _("Today"), 7: _("7 days"), 30: _("30 days"), 90: _("90 days")}  # by the number of days
 DEFAULT_DAYS: Final = 30
-MIN_CHART_DAYS: Final = 30  # a chart of one day says nothing
+MIN_CHART_DAYS: Final = 7  # a chart of one day says nothing
 FORMAT: Final = "%Y-%m-%d %H:%M:%S%z"
 
 

@@ -8,9 +8,11 @@ from django.utils.translation import gettext as _
 
 from accounts.audit.selectors import count_events
 from accounts.lockout.selectors import count_lockouts
+from catalog.models import Book, Tag
 from catalog.wishes.selectors import count_open_wishes
 from config.admin.parts import Figure, Tile, link
 from config.admin.periods import FORMAT, start_of
+from mirror.admin import count_rows
 from shop.selectors import figures as shop
 from social.moderation.selectors import count_open_work
 
@@ -59,14 +61,17 @@ def build_moderation() -> Tile:
 
 
 def build_catalogue(*, with_tags: bool) -> Tile:
-    """Return the number of open wishes, and links without numbers to rows that only a read of whole tables counts."""
+    """Return the numbers of open wishes, of books without a year and of hidden tags."""
     wishes = count_open_wishes()
     figures = [
         Figure(_("open wishes"), wishes, link("wishes_bookwish", state__exact="open")),
-        Figure(_("books without a year"), "→", link("catalog_book", years="unknown")),
+        Figure(
+            _("books without a year"), count_rows(Book.objects.filter(year=None)), link("catalog_book", years="unknown")
+        ),
     ]
     if with_tags:
-        figures.append(Figure(_("hidden tags"), "→", link("catalog_tag", hidden__exact="1")))
+        hidden = count_rows(Tag.objects.filter(hidden=True))
+        figures.append(Figure(_("hidden tags"), hidden, link("catalog_tag", hidden__exact="1")))
     return Tile(_("Catalogue"), figures, "amber" if wishes else "")
 
 

@@ -17,11 +17,12 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
-from catalog.models import Tag
+from accounts.admin_tools import CompletedInput
+from catalog.tag_names import find_tag_named, list_frequent_tags, suggest_tag_names
 from shop.admin.concurrent_edits import ConcurrentEditForm
 from shop.models import Product, Sale, SaleItem
 from shop.money import get_decimals, to_cents, to_units
-from shop.products.price_changes import MAX_TAGGED_PRODUCTS, find_products_to_add
+from shop.products.price_changes import MAX_TAGGED_PRODUCTS, find_products_to_add, get_example
 from shop.services.products import MAX_STOCK
 
 FIELD_CLASSES = "bg-white/20 font-medium px-2 py-1 rounded-default text-sm placeholder:text-current"
@@ -117,18 +118,19 @@ class SaleItemForm(ConcurrentEditForm):
         label_inputs(self)
 
 
+class _TagInput(CompletedInput, UnfoldAdminTextInputWidget):
+    """A field of the admin that completes the names of tags."""
+
+
 class SaleForm(ConcurrentEditForm):
     """A sale, with two fields that add all products of a tag at lower prices when the sale is saved."""
 
-    tag = forms.CharField(
-        label=_("Add products with the tag"), required=False, max_length=200, widget=UnfoldAdminTextInputWidget()
-    )
+    tag = forms.CharField(label=_("Add products with the tag"), required=False, max_length=200, widget=_TagInput())
     percent = forms.DecimalField(
         label=_("Lower their prices by percent"),
         required=False,
         min_value=1,
         max_value=99,
-        max_digits=4,
         decimal_places=2,
         widget=UnfoldAdminDecimalFieldWidget(attrs={"step": "0.01"}),
         help_text=_("Products that the sale already has keep their prices."),
@@ -143,6 +145,8 @@ class SaleForm(ConcurrentEditForm):
         for name in ("tag", "percent"):
             if name in self.fields:
                 self.fields[name].show_hidden_initial = False
+        if "tag" in self.fields:
+            self.fields["tag"].widget.names = list_frequent_tags()
 
     def clean(self) -> dict[str, Any]:
         """Find the tag. Refuse one of the two fields without the other, and tags of too many products."""
@@ -153,14 +157,24 @@ class SaleForm(ConcurrentEditForm):
         if not name or percent is None:
             self.add_error("tag", gettext("Enter both a tag and a percentage."))
             return cleaned
-        tag = Tag.objects.filter(name=name).first()
+        tag = find_tag_named(name)
         if tag is None:
-            self.add_error("tag", gettext("There is no tag called “%(name)s”.") % {"name": name})
+            self.add_error("tag", self._explain_missing_tag(name))
         elif find_products_to_add(self.instance.pk, tag)[: MAX_TAGGED_PRODUCTS + 1].count() > MAX_TAGGED_PRODUCTS:
             text = gettext("More than %(n)d products have this tag. Choose another one.")
             self.add_error("tag", text % {"n": MAX_TAGGED_PRODUCTS})
         cleaned["tag"] = tag
         return cleaned
+
+    def _explain_missing_tag(self, name: str) -> str:
+        """Return the error about a tag that does not exist, with similar ones, and offer these first."""
+        similar = suggest_tag_names(name)
+        field = self.fields["tag"].widget
+        field.names = list(dict.fromkeys([*similar, *field.names]))
+        if not similar:
+            return gettext("There is no tag called “%(name)s”.") % {"name": name}
+        text = gettext("There is no tag called “%(name)s”. Similar tags: %(tags)s.")
+        return text % {"name": name, "tags": ", ".join(similar)}
 
 
 class ProductActionForm(ActionForm):
@@ -171,7 +185,6 @@ class ProductActionForm(ActionForm):
         required=False,
         widget=forms.TextInput(
             attrs={
-                "placeholder": _("+10% or -2.50"),
                 "aria-label": _("change of prices"),
                 "class": FIELD_CLASSES,
                 "x-show": "action",
@@ -192,3 +205,8 @@ class ProductActionForm(ActionForm):
             }
         ),
     )
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        hint = gettext("+10%% or %(amount)s") % {"amount": get_example()}
+        self.fields["price_change"].widget.attrs["placeholder"] = hint

@@ -14,7 +14,7 @@ from accounts.audit.log import log_each_change
 from shop.admin.row_actions import UnchangedRow, warn_of_unchanged
 from shop.models import Product
 from shop.money import format_money
-from shop.products.price_changes import PriceChange, parse_price_change, set_prices
+from shop.products.price_changes import PriceChange, get_example, parse_price_change, set_prices
 
 MAX_PRICE: Final = 2**31 - 1  # of the column
 
@@ -27,7 +27,7 @@ class PriceChangeAdmin(BigTableAdmin):
         typed = request.POST.get("price_change", "")
         change = parse_price_change(typed)
         if change is None:
-            text = gettext("Enter a change such as +10% or -2.50 next to the action.")
+            text = gettext("Enter a change such as +10%% or %(amount)s next to the action.") % {"amount": get_example()}
             self.message_user(request, text, messages.WARNING)
             return None
         found = self.chosen(request, rows)

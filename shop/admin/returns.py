@@ -32,7 +32,23 @@ class ReturnLineInline(WithPermissionsOfOrders, TabularInline):
     extra = 0
     can_delete = False
     hide_title = True
-    fields = readonly_fields = ["line", "quantity", "reason"]
+    verbose_name_plural = _("books")
+    fields = readonly_fields = ["title", "copies", "reason"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[ReturnLine]:
+        return super().get_queryset(request).select_related("line")
+
+    @display(description=_("title"))
+    def title(self, returned: ReturnLine) -> str:
+        return returned.line.title
+
+    @display(description=_("copies"))
+    def copies(self, returned: ReturnLine) -> str:
+        count = {"n": returned.quantity, "ordered": returned.line.quantity}
+        return (
+            ngettext("%(n)d of %(ordered)d ordered copy", "%(n)d of %(ordered)d ordered copies", count["ordered"])
+            % count
+        )
 
 
 class AnswerForm(forms.Form):

@@ -12,6 +12,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Model
 from django.forms import Form
 from django.http import HttpRequest, HttpResponse
+from django.utils.text import capfirst
 from django.utils.translation import gettext
 from unfold.admin import ModelAdmin
 
@@ -74,6 +75,16 @@ def explain_refusal(refusal: Refused) -> str:
     return str(refusal.reason) if isinstance(refusal, OrderStateRefused) else str(refusal)
 
 
+def _list_errors(form: Form) -> str:
+    """Return the errors of a form in words, each with the name of its field."""
+    found = []
+    for name, errors in form.errors.items():
+        words = " ".join(map(str, errors))
+        label = capfirst(form[name].label) if name in form.fields else ""
+        found.append(gettext("%(field)s: %(errors)s") % {"field": label, "errors": words} if label else words)
+    return " ".join(found)
+
+
 class PageWithActions(LedgerAdmin):
     """The page of a row with actions: forms beside its fields, which post to the page with the name of the action."""
 
@@ -120,8 +131,7 @@ class PageWithActions(LedgerAdmin):
             raise PermissionDenied
         form = self.make_action_form(request, row)
         if form is not None and not form.is_valid():
-            words = [str(error) for errors in form.errors.values() for error in errors]
-            self.message_user(request, " ".join(words), messages.ERROR)
+            self.message_user(request, _list_errors(form), messages.ERROR)
             return redirect_to(request.path)
         try:
             done = self.take_action(request.POST[ACTION], row, request.user, form)

@@ -1,5 +1,6 @@
 """Sales in the admin, with their periods and prices."""
 
+from decimal import Decimal
 from typing import Any, ClassVar, Final
 
 from django.contrib import admin, messages
@@ -8,15 +9,19 @@ from django.db.models import Count, F, IntegerField, OuterRef, QuerySet, Subquer
 from django.db.models.functions import Coalesce
 from django.forms import ModelForm
 from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.formats import date_format
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin, TabularInline
 from unfold.decorators import display
 
 from accounts.admin_tools import BigTableAdmin, Column, ExportAdmin
+from catalog.models import Tag
 from common import clock
 from shop.admin.concurrent_edits import SerialisedEdits
 from shop.admin.forms import SaleForm, SaleItemForm
+from shop.delivery.vat import format_rate
 from shop.models import Sale, SaleItem
 from shop.products.price_changes import add_tagged_products
 
@@ -96,6 +101,7 @@ class SaleAdmin(SerialisedEdits, ExportAdmin, BigTableAdmin):
             count = add_tagged_products(form.instance, tag, percent)
             text = ngettext("%(n)d product was added to the sale.", "%(n)d products were added to the sale.", count)
             self.done(request, text, count)
+            self.log(request, [form.instance], CHANGE, _describe_addition(form.instance, tag, percent, count))
 
     @display(description=_("state"), label={"on": "success", "to come": "info", "over": "danger"})
     def status(self, sale: Sale) -> tuple[str, Any]:
@@ -118,3 +124,14 @@ class SaleAdmin(SerialisedEdits, ExportAdmin, BigTableAdmin):
         self.log(request, found, CHANGE, gettext("Ended."))
         text = ngettext("%(n)d sale has ended.", "%(n)d sales have ended.", count)
         self.done(request, text, count)
+
+
+def _describe_addition(sale: Sale, tag: Tag, percent: Decimal, count: int) -> str:
+    """Return the entry of the audit log about the products of a tag that were added to a sale."""
+    text = ngettext(
+        "Added %(n)d book with the tag “%(tag)s” at %(percent)s%% less, from %(start)s to %(end)s.",
+        "Added %(n)d books with the tag “%(tag)s” at %(percent)s%% less, from %(start)s to %(end)s.",
+        count,
+    )
+    start, end = (date_format(timezone.localtime(at), "DATETIME_FORMAT") for at in (sale.starts_at, sale.ends_at))
+    return text % {"n": count, "tag": tag.name, "percent": format_rate(percent), "start": start, "end": end}

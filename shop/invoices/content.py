@@ -1,6 +1,7 @@
 """What an invoice or a credit note says, as JSON. Amounts are in cents with VAT; a credit note has negative ones.
 
-It is frozen: the PDF is drawn from it alone, whatever becomes of the order, the account and the shop's settings.
+It is frozen: the PDF is drawn from it alone, whatever becomes of the order, the account and the shop's settings. Older
+documents lack the fields that were added later, and their PDF leaves them out.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,19 +18,24 @@ from shop.seller import get_seller
 
 
 class Item(NamedTuple):
-    """A line of a document. title: "" for delivery. quantity: 0 for delivery and for a lower price."""
+    """A line of a document. title: "" for delivery. quantity: 0 for delivery and for a lower price.
+
+    price: of one copy; None for delivery, and in credit notes, whose copies may have had different prices.
+    """
 
     title: str
     quantity: int
     total: int
     rate: Decimal | None
     vat: int | None
+    price: int | None = None
 
 
 def list_order_items(order: Order) -> list[Item]:
     """Return the items of an order. One query."""
     items = [
-        Item(line.title, line.quantity, line.total, line.vat_rate, line.vat) for line in order.lines.order_by("pk")
+        Item(line.title, line.quantity, line.total, line.vat_rate, line.vat, line.price)
+        for line in order.lines.order_by("pk")
     ]
     if order.delivery_price:
         items.append(Item("", 0, order.delivery_price, order.delivery_vat_rate, order.delivery_vat))
@@ -73,18 +79,32 @@ def make_content(order: Order, items: Sequence[Item], issued: date) -> dict[str,
         "language": order.language or settings.LANGUAGE_CODE,
         "seller": seller._asdict() if seller else None,
         "buyer": {"name": order.name, "address": order.address, "country": order.country},
-        "items": [
-            {
-                "title": item.title,
-                "quantity": item.quantity,
-                "total": item.total,
-                "vat_rate": None if item.rate is None else format_rate(item.rate),
-                "vat": item.vat,
-            }
-            for item in items
-        ],
+        "items": [_describe_item(item) for item in items],
         "rates": _sum_by_rate(items),
     }
+
+
+def describe_payment(order: Order) -> dict[str, Any]:
+    """Return the further content of an invoice: the day of the payment, None if it is not paid, and of delivery.
+
+    delivery: the first and the last promised day, None for an order without them.
+    """
+    first, last = order.arrives_from, order.arrives_by
+    return {
+        "paid": get_day(order.paid_at).isoformat() if order.paid_at else None,
+        "delivery": [first.isoformat(), last.isoformat()] if first and last else None,
+    }
+
+
+def _describe_item(item: Item) -> dict[str, Any]:
+    described = {
+        "title": item.title,
+        "quantity": item.quantity,
+        "total": item.total,
+        "vat_rate": None if item.rate is None else format_rate(item.rate),
+        "vat": item.vat,
+    }
+    return described if item.price is None else described | {"price": item.price}
 
 
 def _sum_by_rate(items: Iterable[Item]) -> list[dict[str, Any]]:

@@ -22,6 +22,7 @@ FONTS: Final = Path(__file__).parent / "fonts"
 LAST_OF_INTER: Final = "\u2e7f"  # later characters are those of the other font
 SIZE, SMALL, LARGE = 10, 8, 16
 WIDTHS: Final = (96, 18, 18, 38)  # of the columns, in millimetres
+WIDTHS_WITH_PRICE: Final = (76, 16, 28, 16, 34)
 
 
 def draw_invoice(invoice: Invoice) -> bytes:
@@ -88,16 +89,27 @@ class _Page:
             facts.append(_("Corrects invoice %(number)s") % {"number": content["corrects"]})
         if content.get("reason"):
             facts.append(_("Reason: %(reason)s") % {"reason": translated(content["reason"])})
+        if "paid" in content:
+            paid = content["paid"]
+            facts.append(_("Paid on %(day)s") % {"day": _format_day(paid)} if paid else _("Not paid"))
+        if content.get("delivery"):
+            facts.append(_describe_delivery(*content["delivery"]))
         return facts
 
     def _draw_items(self) -> None:
-        rows: list[tuple[str, ...]] = [(_("Description"), _("Quantity"), _("VAT"), _("Total"))]
+        # Credit notes and older invoices have no prices of single copies.
+        has_prices = any("price" in item for item in self.content["items"])
+        rows: list[tuple[str, ...]] = [(_("Description"), _("Quantity"), _("Price"), _("VAT"), _("Total"))]
         for item in self.content["items"]:
             rate = "–" if item["vat_rate"] is None else f"{item['vat_rate']}%"
             count = str(item["quantity"]) if item["quantity"] else ""
-            rows.append((self._describe(item), count, rate, self._money(item["total"])))
-        rows.append((_("Total"), "", "", self._money(self.invoice.total)))
-        self._draw_table(rows, WIDTHS, is_last_bold=True)
+            price = self._money(item["price"]) if "price" in item else ""
+            rows.append((self._describe(item), count, price, rate, self._money(item["total"])))
+        rows.append((_("Total"), "", "", "", self._money(self.invoice.total)))
+        if has_prices:
+            self._draw_table(rows, WIDTHS_WITH_PRICE, is_last_bold=True)
+        else:
+            self._draw_table([(*row[:2], *row[3:]) for row in rows], WIDTHS, is_last_bold=True)
 
     def _describe(self, item: dict[str, Any]) -> str:
         if not item["title"]:
@@ -136,6 +148,12 @@ class _Page:
     def _write_lines(self, *lines: str, height: float = 5) -> None:
         for line in filter(None, lines):
             self.pdf.multi_cell(0, height, line, align="L", new_x=XPos.LMARGIN, new_y=YPos.NEXT)
+
+
+def _describe_delivery(first: str, last: str) -> str:
+    if first == last:
+        return _("Delivery: %(day)s") % {"day": _format_day(first)}
+    return _("Delivery: %(first)s to %(last)s") % {"first": _format_day(first), "last": _format_day(last)}
 
 
 def _format_day(text: str) -> str:

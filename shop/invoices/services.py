@@ -13,7 +13,15 @@ from django.db import connection
 from common import clock
 from common.database import SLICE_SIZE
 from mirror.relay import Deadline
-from shop.invoices.content import Item, get_day, list_order_items, list_refund_items, make_content, sum_vat
+from shop.invoices.content import (
+    Item,
+    describe_payment,
+    get_day,
+    list_order_items,
+    list_refund_items,
+    make_content,
+    sum_vat,
+)
 from shop.invoices.models import Invoice, InvoiceKind
 from shop.models import Order, Refund
 
@@ -27,7 +35,7 @@ _TAKE: Final = """
 
 def issue_invoice(order: Order) -> None:
     """Issue the invoice of an order. Call it at the end of the transaction that marks the order as paid."""
-    _issue(InvoiceKind.INVOICE, order, list_order_items(order))
+    _issue(InvoiceKind.INVOICE, order, list_order_items(order), **describe_payment(order))
 
 
 def issue_credit_note(order: Order, refund: Refund) -> None:

@@ -1,6 +1,7 @@
 """Changes of many prices: by a percentage or an amount, and sales by a percentage."""
 
 import re
+import unicodedata
 from collections.abc import Mapping
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Final, NamedTuple
@@ -12,11 +13,17 @@ from common.database import SLICE_SIZE, repeat_after_conflict
 from mirror.relay import hint
 from shop.models import Product, Sale, SaleItem
 from shop.models.product import ProductQuerySet
-from shop.money import get_decimals
+from shop.money import get_decimals, to_units
 
 MAX_PERCENT: Final = 1000
 MAX_TAGGED_PRODUCTS: Final = 5000  # that one save adds to a sale
+EXAMPLE_CENTS: Final = 250
 _CHANGE: Final = re.compile(r"([+\-−])\s*([0-9]{1,9})(?:[.,]([0-9]{1,3}))?\s*(%?)")
+
+
+def get_example() -> str:
+    """Return a change of prices by an amount, as staff may type it: "-2.50", or "-250" without decimals."""
+    return f"-{to_units(EXAMPLE_CENTS)}"
 
 
 class PriceChange(NamedTuple):
@@ -37,7 +44,8 @@ def round_cents(cents: Decimal) -> int:
 
 def parse_price_change(text: str) -> PriceChange | None:
     """Return the change that staff typed, such as "+10%" or "-2.50"; None for any other text."""
-    found = _CHANGE.fullmatch(text.strip())
+    # Forms clean typed text, but leave signs such as a full-width percent, which may be punctuation elsewhere.
+    found = _CHANGE.fullmatch(unicodedata.normalize("NFKC", text).strip())
     if found is None:
         return None
     sign, whole, fraction, percent = found.groups()

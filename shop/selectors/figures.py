@@ -1,5 +1,6 @@
 """Figures for staff: sales by day, and what needs their attention."""
 
+import itertools
 from collections import Counter
 from collections.abc import Mapping
 from datetime import date, datetime
@@ -10,7 +11,19 @@ from django.db.models.functions import TruncDate
 
 from mirror.admin import count_rows
 from shop.catalog_hooks.buy_box import MAX_FEW_COPIES
-from shop.models import Cart, Order, OrderLine, OrderState, Payment, PaymentState, Product, Refund, RefundState, Return
+from shop.models import (
+    Cart,
+    Order,
+    OrderLine,
+    OrderState,
+    Payment,
+    PaymentState,
+    Product,
+    Refund,
+    RefundLine,
+    RefundState,
+    Return,
+)
 from shop.models.returned import OPEN_RETURNS
 
 MAX_TOP_BOOKS: Final = 10
@@ -31,7 +44,7 @@ class SalesByDay(NamedTuple):
 
 
 class TopBook(NamedTuple):
-    """A book of which many copies were sold. pk: its id. income: of these copies, in cents."""
+    """A book of which many copies were sold. pk: its id. copies, income: less refunds, in cents."""
 
     pk: int
     title: str
@@ -77,11 +90,33 @@ def read_sales_by_day(since: datetime) -> SalesByDay:
 
 
 def find_top_books(since: datetime, until: datetime, limit: int = MAX_TOP_BOOKS) -> list[TopBook]:
-    """Return the books of which most copies were sold by orders that were paid in this time and not cancelled."""
+    """Return the books of which most copies were sold by orders that were paid in this time and not cancelled.
+
+    Copies that were refunded since then do not count.
+    """
     lines = OrderLine.objects.filter(order__paid_at__gte=since, order__paid_at__lt=until, order__state__in=KEPT_STATES)
     sold = lines.order_by().values_list("product", "product__book__title")
     sums = sold.annotate(copies=Sum("quantity"), income=Sum(F("quantity") * F("price")))
-    return [TopBook(*row) for row in sums.order_by("-copies", "product")[:limit]]
+    returned = _sum_refunds(since, until)
+    # A refund only moves a book down: so many more books are enough to fill the places of refunded ones.
+    found = []
+    for book in itertools.starmap(TopBook, sums.order_by("-copies", "product")[: limit + len(returned)]):
+        copies, cents = returned.get(book.pk, (0, 0))
+        found.append(book._replace(copies=book.copies - copies, income=book.income - cents))
+    found.sort(key=lambda book: (-book.copies, book.pk))
+    return [book for book in found if book.copies > 0][:limit]
+
+
+def _sum_refunds(since: datetime, until: datetime) -> dict[int, tuple[int, int]]:
+    """Return the copies and the cents that were refunded of such orders, by product."""
+    lines = RefundLine.objects.filter(
+        refund__state=RefundState.DONE,
+        line__order__paid_at__gte=since,
+        line__order__paid_at__lt=until,
+        line__order__state__in=KEPT_STATES,
+    )
+    sums = lines.order_by().values_list("line__product").annotate(Sum("quantity"), Sum("amount"))
+    return {pk: (copies, cents) for pk, copies, cents in sums}
 
 
 def count_carts() -> int:

@@ -9,7 +9,7 @@ import secrets
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import Decimal
 from typing import Final, NamedTuple
 
 from django.db import transaction
@@ -21,6 +21,7 @@ from accounts.models import User
 from common import clock
 from common.database import repeat_after_conflict
 from shop import emails
+from shop.delivery.vat import TaxLeft, share_out, split_vat
 from shop.invoices.services import issue_credit_note
 from shop.models import (
     EventKind,
@@ -52,37 +53,27 @@ class RefundPart(NamedTuple):
     line: OrderLine | None
     quantity: int
     amount: int
-    vat: int | None
 
 
 class RefundablePart(NamedTuple):
     """What is left of a line of an order, or of its delivery, for refunds.
 
-    total, vat: in cents, as ordered. amount, vat_left: without earlier refunds. quantity: copies without returned ones.
+    amount, vat: in cents, without earlier refunds. quantity: copies without returned ones. rate: None without VAT.
     """
 
     line: OrderLine | None
-    total: int
-    vat: int | None
     amount: int
-    vat_left: int
     quantity: int
+    rate: Decimal | None
+    vat: int
 
     def take_copies(self, quantity: int) -> RefundPart:
         """Return the part for so many copies: their share of what is left, so that a lower price counts."""
-        return self._take(quantity, self.amount * quantity // self.quantity)
+        return RefundPart(self.line, quantity, self.amount * quantity // self.quantity)
 
     def take_amount(self, amount: int) -> RefundPart:
         """Return the part for a lower price, or for delivery."""
-        return self._take(0, amount)
-
-    def _take(self, quantity: int, amount: int) -> RefundPart:
-        if self.vat is None:
-            return RefundPart(self.line, quantity, amount, None)
-        # The VAT of all refunds so far is rounded, and not of each one: the last refund leaves no cent of VAT.
-        after = self.total - self.amount + amount
-        share = (Decimal(self.vat) * after / self.total).quantize(Decimal(1), ROUND_HALF_UP) if self.total else 0
-        return RefundPart(self.line, quantity, amount, int(share) - (self.vat - self.vat_left))
+        return RefundPart(self.line, 0, amount)
 
 
 def load_refundable_parts(order: Order) -> list[RefundablePart]:
@@ -91,19 +82,22 @@ def load_refundable_parts(order: Order) -> list[RefundablePart]:
     for part in RefundLine.objects.filter(refund__payment__order=order):
         refunded[part.line_id].append(part)
     parts = [
-        _make_part(line, line.total, line.vat, line.quantity, refunded[line.pk]) for line in order.lines.order_by("pk")
+        _subtract(RefundablePart(line, line.total, line.quantity, line.vat_rate, line.vat or 0), refunded[line.pk])
+        for line in order.lines.order_by("pk")
     ]
     if order.delivery_price:
-        parts.append(_make_part(None, order.delivery_price, order.delivery_vat, 0, refunded[None]))
+        delivery = RefundablePart(None, order.delivery_price, 0, order.delivery_vat_rate, order.delivery_vat or 0)
+        parts.append(_subtract(delivery, refunded[None]))
     return parts
 
 
-def _make_part(
-    line: OrderLine | None, total: int, vat: int | None, quantity: int, refunded: Sequence[RefundLine]
-) -> RefundablePart:
-    amount = total - sum(part.amount for part in refunded)
-    vat_left = (vat or 0) - sum(part.vat or 0 for part in refunded)
-    return RefundablePart(line, total, vat, amount, vat_left, quantity - sum(part.quantity for part in refunded))
+def _subtract(part: RefundablePart, refunded: Sequence[RefundLine]) -> RefundablePart:
+    """Return what earlier refunds have left of a part."""
+    return part._replace(
+        amount=part.amount - sum(each.amount for each in refunded),
+        quantity=part.quantity - sum(each.quantity for each in refunded),
+        vat=part.vat - sum(each.vat or 0 for each in refunded),
+    )
 
 
 @repeat_after_conflict
@@ -161,7 +155,7 @@ def add_order_refund(
     # A refunded order would still be sent. Cancelling it returns its copies to the stock as well.
     if amount == payment.left and order.state != OrderState.SENT:
         raise NotSent
-    return add_refund(payment, amount, taken, by=by, why=reason)
+    return add_refund(payment, amount, _add_vat(parts, taken), by=by, why=reason)
 
 
 def _find_refundable_payment(order: Order) -> Payment:
@@ -196,17 +190,11 @@ def _take_copies(
 def _take_amount(parts: Iterable[RefundablePart], amount: int) -> list[RefundPart]:
     """Return the parts for an amount, which all lines bear by what is left of them."""
     bearing = [part for part in parts if part.amount]
-    left = sum(part.amount for part in bearing)
-    if amount > left:
+    left = [part.amount for part in bearing]
+    if amount > sum(left):
         return []
-    taken, before = [], 0
-    for part in bearing:
-        # The difference of two rounded sums: the shares add up to the amount, and none exceeds what is left.
-        share = amount * (before + part.amount) // left - amount * before // left
-        before += part.amount
-        if share:
-            taken.append(part.take_amount(share))
-    return taken
+    shares = zip(bearing, share_out(amount, left), strict=True)
+    return [part.take_amount(share) for part, share in shares if share]
 
 
 def _take_all(parts: Iterable[RefundablePart]) -> list[RefundPart]:
@@ -214,15 +202,33 @@ def _take_all(parts: Iterable[RefundablePart]) -> list[RefundPart]:
     return [part.take_copies(part.quantity) if part.quantity else part.take_amount(part.amount) for part in left]
 
 
+def _add_vat(parts: Sequence[RefundablePart], taken: Sequence[RefundPart]) -> list[RefundLine]:
+    """Return the lines of a refund, whose VAT is computed once for each rate. parts: what is left of the order."""
+    rates = {part.line: part.rate for part in parts}
+    left: dict[Decimal, TaxLeft] = {}
+    for part in parts:
+        if part.rate is not None:
+            before = left.get(part.rate, TaxLeft(part.rate, 0, 0))
+            left[part.rate] = TaxLeft(part.rate, before.amount + part.amount, before.vat + part.vat)
+    lines = [RefundLine(line=part.line, quantity=part.quantity, amount=part.amount) for part in taken]
+    taxed = [(line, rate) for line in lines if (rate := rates[line.line]) is not None]
+    amounts = [(line.amount, rate) for line, rate in taxed]
+    vat = split_vat(amounts, lambda amount, rate: left[rate].compute_refunded(amount))
+    for (line, _rate), cents in zip(taxed, vat, strict=True):
+        line.vat = cents
+    return lines
+
+
 def refund_rest(order: Order, why: str, *, by: User | None = None) -> None:
     """Refund what is left of an order's payment, if any. Call it in the transaction that locked the order."""
     payment = Payment.objects.filter(order=order, state=PaymentState.SUCCEEDED).first()
     if payment is not None and payment.left:
-        add_refund(payment, payment.left, _take_all(load_refundable_parts(order)), by=by, why=why)
+        parts = load_refundable_parts(order)
+        add_refund(payment, payment.left, _add_vat(parts, _take_all(parts)), by=by, why=why)
 
 
 def add_refund(
-    payment: Payment, amount: int, parts: Sequence[RefundPart] = (), *, by: User | None = None, why: str
+    payment: Payment, amount: int, lines: Sequence[RefundLine] = (), *, by: User | None = None, why: str
 ) -> Refund:
     """Add a refund that is due. Call it in the transaction that locked the order. Raises RefundTooLarge."""
     now = clock.now()
@@ -241,7 +247,9 @@ def add_refund(
         created_at=now,
         ask_at=now,
     )
-    RefundLine.objects.bulk_create(RefundLine(refund=refund, **part._asdict()) for part in parts)
+    for line in lines:
+        line.refund = refund
+    RefundLine.objects.bulk_create(lines)
     record_step(payment.order_id, EventKind.REFUND_DUE, payment=payment, by=by, why=why)
     # Money that bought nothing has no invoice to correct.
     if payment.state == PaymentState.SUCCEEDED:

@@ -150,6 +150,7 @@ class Staff(Desk):
         self.open_orders()
         self.open_order(self.sent)
         self.click(self.page.get_by_text("Refund order…"))
+        self.click(self.page.get_by_label("Everything that is left: €12.50"))
         self.press("Refund order")
         self.expect_message("Refund ordered: €12.50.")
 

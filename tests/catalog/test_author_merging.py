@@ -66,6 +66,7 @@ def test_staff_merge_authors_after_a_confirmation(client: Client, redis_server: 
     form = {"action": "merge", "author": "J. Austen"}
     question = client.post(AUTHORS, form | {"_selected_action": [more.pk]}).content.decode()
     assert "All their books become books of “Jane Austen”" in question
+    assert "Jane Austen" in client.get(AUTHORS, {"q": "j. austen"}).content.decode(), "by the former name"
     itself = client.post(AUTHORS, form | {"_selected_action": [into.pk]}, follow=True).content.decode()
     assert "“Jane Austen” cannot be merged into itself." in itself
     page = client.get(f"/books/series/{former.pk}/novels/")
@@ -87,3 +88,27 @@ def test_merges_of_merged_authors_lead_to_the_last_one_and_imports_find_it(clien
     assert list(Book.objects.get().authors.order_by("pk")) == [third, Author.objects.get(name="X")]
     third.delete()
     assert client.get(f"/authors/{first.pk}/").status_code == 404
+
+
+def test_names_are_found_in_any_case_and_a_refusal_keeps_the_selection(client: Client) -> None:
+    make_book("Letters", authors="Émile Zola,Zola,E. Zola,Twin,TWIN")
+    rebuild()
+    client.force_login(User.objects.create_superuser("carol"))
+    former, other = Author.objects.get(name="Zola"), Author.objects.get(name="E. Zola")
+    form = {"action": "merge", "_selected_action": [former.pk, other.pk]}
+    assert '<option value="Émile Zola"></option>' in client.get(AUTHORS).content.decode()
+    for typed, error, offered in (
+        ("", "Enter the name of an author.", "E. Zola"),
+        ("Emile Zolla", "There is no author called “Emile Zolla”.", "Émile Zola"),
+        ("twin", "Several authors are called “twin”. Choose one spelling.", "TWIN"),
+    ):
+        page = client.post(AUTHORS, form | {"author": typed}).content.decode()
+        assert error in page
+        assert f'<option value="{offered}"></option>' in page
+        assert 'name="confirmed"' not in page, "the next page asks for a confirmation"
+        for pk in (former.pk, other.pk):
+            assert f'<input type="hidden" name="_selected_action" value="{pk}">' in page
+        assert not typed or f'name="author" value="{typed}"' in page
+    question = client.post(AUTHORS, form | {"author": "éMILE zola"}).content.decode()
+    assert '<input type="hidden" name="author" value="Émile Zola">' in question
+    assert 'name="confirmed" value="yes"' in question

@@ -3,7 +3,7 @@
 import csv
 import logging
 from collections import Counter
-from datetime import timedelta
+from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -12,6 +12,8 @@ from django.contrib.auth.models import Permission
 from django.core import mail
 from django.test import Client
 from django.utils import timezone
+from django.utils.formats import date_format
+from fpdf import FPDF
 from pytest_django.fixtures import Settings
 
 from accounts.models import User
@@ -130,6 +132,57 @@ def test_a_document_is_drawn_from_its_frozen_content(
     OrderLine.objects.update(title="Another book")
     with timezone.override("Pacific/Kiritimati"):  # another day, for some of the readers
         assert [draw_invoice(each) for each in Invoice.objects.order_by("pk")] == drawn
+
+
+def read_pdf(invoice: Invoice, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Return the texts of a document, in the order in which they are drawn."""
+    texts: list[str] = []
+    write = FPDF.multi_cell
+
+    def note(pdf: FPDF, *args: Any, **options: Any) -> object:
+        texts.append(options["text"] if "text" in options else args[2])
+        return write(pdf, *args, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FPDF, "multi_cell", note)
+        draw_invoice(invoice)
+    return "|".join(filter(None, texts))
+
+
+def test_an_invoice_names_prices_payment_and_delivery(
+    alice: User, seller: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = make_taxed_order(alice)
+    Order.objects.update(arrives_from=date(2026, 12, 1), arrives_by=date(2026, 12, 3))
+    order = pay_order(order, GOOD)
+    refund_order(order.pk, amount=1000)
+    invoice, note = Invoice.objects.order_by("pk")
+    assert order.paid_at is not None
+    day = date_format(timezone.localdate(order.paid_at), "DATE_FORMAT")
+    text = read_pdf(invoice, monkeypatch)
+    for words in (
+        f"|Paid on {day}|",
+        "|Delivery: Dec. 1, 2026 to Dec. 3, 2026|",
+        "|Description|Quantity|Price|VAT|Total|",
+        "|Émile|3|€9.99|7%|€29.97|",
+        "|Delivery|7%|€3.90|",
+        "|7%|€31.65|€2.22|€33.87|",
+        "|19%|€12.61|€2.39|€15.00|",
+    ):
+        assert words in text
+    assert "Paid" not in read_pdf(note, monkeypatch)
+    assert "|Description|Quantity|VAT|Total|" in read_pdf(note, monkeypatch)
+    invoice.content |= {"paid": None, "delivery": ["2026-12-03", "2026-12-03"]}
+    text = read_pdf(invoice, monkeypatch)
+    assert "|Not paid|" in text
+    assert "|Delivery: Dec. 3, 2026|" in text
+    # A document of a former release has none of the new fields.
+    del invoice.content["paid"], invoice.content["delivery"]
+    for item in invoice.content["items"]:
+        item.pop("price", None)
+    text = read_pdf(invoice, monkeypatch)
+    assert "|Description|Quantity|VAT|Total|Émile|3|7%|€29.97|" in text
+    assert not [words for words in ("aid", "Delivery:", "Price") if words in text]
 
 
 def test_only_those_who_may_see_an_order_download_its_documents(

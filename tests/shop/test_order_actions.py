@@ -14,7 +14,8 @@ from pytest_django.fixtures import Settings
 from accounts.models import User
 from shop import emails, personal
 from shop.delivery.tracking import Tracking, is_safe_link
-from shop.models import EventKind, Order, OrderState, Payment, PaymentState, Refund, RefundLine
+from shop.models import EventKind, Order, OrderState, Payment, PaymentState, Refund, RefundLine, RefundState
+from shop.services.refunds import refund_order
 from shop.tasks import tell
 from tests.support.accounts.mail import take_hinted_tasks
 from tests.support.shop.make import make_order, make_product
@@ -137,7 +138,8 @@ def test_a_refusal_names_the_true_reason(staff: Client, paid: Order, settings: S
         ("paid", "nothing", "This is not possible."),
     ]:
         order = made[state]
-        assert f"Not changed: #{order.pk} ({why})" in take(staff, order, action, carrier="DHL"), (state, action)
+        page = take(staff, order, action, carrier="DHL", everything="on")
+        assert f"Not changed: #{order.pk} ({why})" in page, (state, action)
         assert order.state == state, action
     assert not LogEntry.objects.exists()
     assert not deliver()
@@ -164,8 +166,8 @@ def test_actions_follow_the_states_and_the_permissions(staff: Client, buyer: Use
     Order.objects.filter(pk=paid.pk).update(state=OrderState.SENT)
     assert "Refund ordered: €2.50." in take(staff, paid, "refund", amount="2.50", reason="A torn page.")
     assert "That is more than is left to refund: €10.00." in take(staff, paid, "refund", amount="10.01")
-    assert "Refund ordered: €10.00." in take(staff, paid, "refund")
-    assert "its payment is refunded already" in take(staff, paid, "refund")
+    assert "Refund ordered: €10.00." in take(staff, paid, "refund", everything="on")
+    assert "its payment is refunded already" in take(staff, paid, "refund", everything="on")
     reasons = Refund.objects.order_by("pk").values_list("amount", "reason", "by__username")
     assert list(reasons) == [(250, "A torn page.", "carol"), (1000, "the shop refunded the order", "carol")]
     assert 'value="refund"' not in staff.get(path).content.decode()
@@ -219,7 +221,7 @@ def test_packing_slips_are_in_the_languages_of_the_buyers(staff: Client, paid: O
     dave = User.objects.create_user("dave", is_staff=True)
     dave.user_permissions.set(Permission.objects.filter(codename="view_order"))
     clerk.force_login(dave)
-    assert "Li &amp; Co" not in clerk.post(LIST, asked, follow=True).content.decode()
+    assert '<section class="slip"' not in clerk.post(LIST, asked, follow=True).content.decode()
 
 
 def test_copies_and_delivery_are_refunded_apart(staff: Client, buyer: User) -> None:
@@ -230,12 +232,48 @@ def test_copies_and_delivery_are_refunded_apart(staff: Client, buyer: User) -> N
     first, second = (f"copies_{pk}" for pk in order.lines.order_by("pk").values_list("pk", flat=True))
     page = staff.get(f"{LIST}{order.pk}/change/").content.decode()
     assert f'name="{first}" min="0" max="3"' in page
-    assert "Copies of “Moss”" in page
+    assert "Copies of “Moss” (3 left)" in page
+    assert "Delivery (€4.90 left)" in page
     assert "Refund ordered: €17.40." in take(staff, order, "refund", **{first: "1", "with_delivery": "on"})
     assert "with_delivery" not in staff.get(f"{LIST}{order.pk}/change/").content.decode()
     both = take(staff, order, "refund", amount="1.00", **{second: "1"})
-    assert "Type an amount, or choose copies and delivery." in both
+    assert "Amount: Choose one only: everything, an amount, or copies and delivery." in both
     assert "less than or equal to 2" in take(staff, order, "refund", **{first: "3"})
     assert "Refund ordered: €39.00." in take(staff, order, "refund", **{first: "2", second: "2"})
     taken = RefundLine.objects.order_by("pk").values_list("line__title", "quantity", "amount")
     assert list(taken) == [("Emma", 1, 1250), (None, 0, 490), ("Emma", 2, 2500), ("Moss", 2, 1400)]
+
+
+def test_a_refund_needs_an_explicit_choice(staff: Client, buyer: User) -> None:
+    order = make_paid(buyer, "sent", state=OrderState.SENT)
+    bought = order.lines.get()
+    line = f"copies_{bought.pk}"
+    refund_order(order.pk, amount=250)
+    Refund.objects.update(state=RefundState.DONE, done_at=timezone.now())
+    Payment.objects.update(refunded=250, refund_due=0)
+    page = staff.get(f"{LIST}{order.pk}/change/").content.decode()
+    assert "Left to refund: €10.00." in page
+    assert "Everything that is left: €10.00" in page
+    form = page.split('value="refund"')[0].rpartition("<form")[2]
+    assert "checked" not in form
+    assert re.findall(r' value="([^"]+)"', form)[1:] == [], "no field is filled in, except the token"
+    empty = "Amount: Type an amount, or choose copies, delivery or everything that is left."
+    for typed in ({}, {"amount": "", line: ""}, {line: "0"}, {"reason": "A torn page."}):
+        assert empty in take(staff, order, "refund", **typed)
+    assert f"Copies of “{bought.title}” (1 left): Enter a whole number." in take(staff, order, "refund", **{line: "x"})
+    twice = "Amount: Choose one only: everything, an amount, or copies and delivery."
+    assert twice in take(staff, order, "refund", everything="on", amount="1")
+    assert Refund.objects.count() == 1
+    assert "Refund ordered: €10.00." in take(staff, order, "refund", everything="on")
+    paid = make_paid(buyer, "paid")
+    assert "id_everything" not in staff.get(f"{LIST}{paid.pk}/change/").content.decode(), "it is cancelled instead"
+
+
+def test_the_list_names_guests(staff: Client, paid: Order) -> None:
+    make_order(None, make_product(), key="named", name="Li & Co", email="li@example.org")
+    make_order(None, make_product(), key="unnamed", name="", email="guest@example.org")
+    make_order(None, make_product(), key="deleted", name="", email="")
+    page = staff.get(LIST).content.decode()
+    shown = re.findall(r'<td class="[^"]*field-customer[^"]*"[^>]*>(.*?)</td>', page, re.DOTALL)
+    words = [re.sub("<[^>]*>", "", cell).strip() for cell in shown]
+    assert words == ["–", "guest@example.org (guest)", "Li &amp; Co (guest)", "buyer"]

@@ -104,6 +104,12 @@ def test_errors_name_line_and_column_and_nothing_is_changed(staff: Client) -> No
     assert values(emma) == [(1250, 5, 400)]
 
 
+def test_full_width_digits_are_numbers(staff: Client) -> None:
+    emma = make_product("Emma", price=1250, stock=5)
+    page = upload(staff, f"id,price_in_cents,stock\n{emma.pk},１３００,７\n")
+    assert "price: €12.50 → €13.00, in stock: 5 → 7" in page
+
+
 def test_only_staff_who_change_products_import_them(client: Client) -> None:
     clerk = User.objects.create_user("dora", is_staff=True)
     clerk.user_permissions.set(Permission.objects.filter(codename="view_product"))

@@ -84,18 +84,19 @@ class Case(NamedTuple):
     parts: list[tuple[int, int, int] | None]
 
 
-# VAT is that of all refunds of a line so far, rounded half up, without that of earlier ones.
+# VAT is that of the sum of a refund at each rate, rounded half up. The last refund of a rate takes what is left.
 SEQUENCES = {
     "copies one by one, then the rest": [
-        Case({"copies": (1, 0)}, [(1, 999, 65), None, None]),  # 196 * 999 / 2997 = 65.33
-        Case({"copies": (1, 0)}, [(1, 999, 66), None, None]),  # 130.67 - 65
-        Case({}, [(1, 999, 65), (1, 1500, 239), (0, 390, 26)]),
+        Case({"copies": (1, 0)}, [(1, 999, 65), None, None]),  # 999 * 7 / 107 = 65.36
+        Case({"copies": (1, 0)}, [(1, 999, 65), None, None]),
+        Case({}, [(1, 999, 66), (1, 1500, 239), (0, 390, 26)]),  # 222 - 65 - 65 = 92, of 1389
     ],
     "a lower price, then copies at the lower price, then delivery": [
         # 1000 of 4887: 2997 bear 613, 1500 bear 307 and 390 bear 80
-        Case({"amount": 1000}, [(0, 613, 40), (0, 307, 49), (0, 80, 5)]),
-        Case({"copies": (2, 0)}, [(2, 1589, 104), None, None]),  # 2384 * 2 / 3; 196 * 2202 / 2997 = 144.01
-        Case({"copies": (1, 1), "with_delivery": True}, [(1, 795, 52), (1, 1193, 190), (0, 310, 21)]),
+        Case({"amount": 1000}, [(0, 613, 40), (0, 307, 49), (0, 80, 5)]),  # 693 * 7 / 107 = 45.34
+        Case({"copies": (2, 0)}, [(2, 1589, 104), None, None]),  # 2384 * 2 / 3; 1589 * 7 / 107 = 103.95
+        # 222 - 45 - 104 = 73, of 1105
+        Case({"copies": (1, 1), "with_delivery": True}, [(1, 795, 53), (1, 1193, 190), (0, 310, 20)]),
     ],
     "everything": [Case({}, [(3, 2997, 196), (1, 1500, 239), (0, 390, 26)])],
 }

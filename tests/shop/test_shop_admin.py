@@ -10,11 +10,12 @@ from django.contrib.auth.models import Permission
 from django.db.models import F
 from django.test import Client
 from django.utils import timezone
+from pytest_django.fixtures import Settings
 
 from accounts.admin_tools import AuditedAdmin
 from accounts.audit.models import AuditEvent
 from accounts.models import User
-from catalog.models import Tag
+from catalog.models import Tag, TagAlias
 from mirror.redis.recorder import record
 from shop.models import (  # fmt: skip
     Cart,
@@ -35,6 +36,7 @@ from shop.services import products as services
 from shop.services.order_steps import record_step
 from tests.support.catalog.make import make_book
 from tests.support.shop.make import make_order, make_product, make_sale
+from tests.support.warm_mirrors import rebuild
 
 pytestmark = pytest.mark.django_db
 commits = pytest.mark.django_db(transaction=True)
@@ -509,9 +511,20 @@ def test_prices_change_by_percent_or_amount_after_a_preview(staff: Client) -> No
     page = act(staff, PRODUCTS, "change_prices", emma, cheap, price_change="-2.50")
     assert "Not changed: Cheap (the price would be negative or too high)" in page
     assert "Cheap: €0.20" not in page
+    assert "Emma: €11.25 → €12.38" in act(staff, PRODUCTS, "change_prices", emma, price_change="＋１０％")
     page = act(staff, PRODUCTS, "change_prices", emma, cheap, price_change="-200%")
     assert "Change these prices?" not in page
     assert dict(Product.objects.values_list("book__title", "price")) == {"Emma": 1125, "Moss": 400, "Cheap": 20}
+
+
+@pytest.mark.parametrize(("currency", "hint"), [("EUR", "+10% or -2.50"), ("JPY", "+10% or -250")])
+def test_the_hint_of_price_changes_fits_the_currency(
+    staff: Client, settings: Settings, currency: str, hint: str
+) -> None:
+    settings.SHOP_CURRENCY = currency
+    emma = make_product("Emma")
+    assert f'placeholder="{hint}"' in staff.get(PRODUCTS).content.decode()
+    assert f"Enter a change such as {hint} next" in act(staff, PRODUCTS, "change_prices", emma, price_change="x")
 
 
 # --- sales ----------------------------------------------------------------------------------------
@@ -552,6 +565,7 @@ def test_a_sale_is_created_and_changed_with_its_products(staff: Client) -> None:
     assert "not lower than the usual prices: Moss" in page
 
 
+@pytest.mark.django_db(transaction=True)
 def test_products_of_a_tag_join_a_sale_at_a_percentage(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     emma, moss, gone, other = (make_product(name, price=1255) for name in ("Emma", "Moss", "Gone", "Other"))
     Product.objects.filter(pk=gone.pk).update(is_active=False)
@@ -567,15 +581,27 @@ def test_products_of_a_tag_join_a_sale_at_a_percentage(staff: Client, monkeypatc
         page = staff.post(f"{SALES}add/", form | given).content.decode()
         assert text in page
         assert ("Enter both" in page) == ("percent" not in given)
+    page = staff.get(f"{SALES}add/").content.decode()
+    assert '<option value="classics"></option>' in page, "the tags of the most read books"
+    rebuild()
+    page = staff.post(f"{SALES}add/", form | {"tag": "clasics", "percent": "30"}).content.decode()
+    assert "There is no tag called “clasics”. Similar tags: classics." in page
+    assert 'value="clasics"' in page
+    page = staff.post(f"{SALES}add/", form | {"tag": "classics", "percent": "1500"})
+    assert page.context["adminform"].form.errors == {"percent": ["Ensure this value is less than or equal to 99."]}
     with monkeypatch.context() as few:
         few.setattr("shop.admin.forms.MAX_TAGGED_PRODUCTS", 1)
         given = {"tag": "classics", "percent": "30"}
         assert "More than 1 products" in staff.post(f"{SALES}add/", form | given).content.decode()
     assert not Sale.objects.exists()
-    page = staff.post(f"{SALES}add/", form | {"tag": "Classics", "percent": "30"}, follow=True).content.decode()
+    TagAlias.objects.create(name="old books", tag=tag)
+    page = staff.post(f"{SALES}add/", form | {"tag": "OLD Books", "percent": "30"}, follow=True).content.decode()
     assert "1 product was added to the sale." in page
     assert set(SaleItem.objects.values_list("product", "price")) == {(emma.pk, 999), (moss.pk, 879)}
     assert other.sale_items.count() == 0
+    entries = [entry.get_change_message() for entry in LogEntry.objects.all()]
+    added = "Added 1 book with the tag “classics” at 30% less, from Jan. 1, 2026, midnight to Jan. 1, 2030, midnight."
+    assert added in entries
 
 
 def test_a_blank_line_of_a_sale_is_ignored(staff: Client) -> None:

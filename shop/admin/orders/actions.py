@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from django.forms import Form
-from django.http import HttpRequest
+from django.http import HttpRequest, QueryDict
 from django.urls import reverse
 from django.utils.translation import gettext
 
@@ -13,7 +13,7 @@ from shop.admin.orders.forms import NoteForm, RefundForm, TrackingForm
 from shop.admin.orders.slips import PackingSlips
 from shop.admin.row_actions import ACTION
 from shop.delivery.tracking import Tracking
-from shop.models import Order, OrderState, PaymentStatus, Return
+from shop.models import Order, OrderState, PaymentState, PaymentStatus, Return
 from shop.money import format_money
 from shop.selectors.order_states import TO_SEND
 from shop.services.order_work import add_note, change_tracking, resend_confirmation
@@ -48,6 +48,11 @@ class OrderActions(NamedTuple):
         return is_on_its_way and self.order.payment_state == PaymentStatus.REFUND_DUE
 
     @property
+    def can_refund_everything(self) -> bool:
+        """Whether a refund may take all that is left. An order that was not sent is cancelled instead."""
+        return self.order.state == OrderState.SENT
+
+    @property
     def has_slip(self) -> bool:
         """Whether the order has a parcel, so that staff print a packing slip."""
         return self.tracking is not None
@@ -65,12 +70,18 @@ def list_actions(order: Order) -> OrderActions:
     return OrderActions(
         order,
         tracking=TrackingForm(order=order) if is_on_its_way else None,
-        refund=RefundForm(parts=load_refundable_parts(order)) if is_on_its_way and is_refundable else None,
+        refund=make_refund_form(order) if is_on_its_way and is_refundable else None,
         note=NoteForm(),
         returns=list(order.returns.order_by("pk")),
         can_be_cancelled=order.state in (OrderState.RESERVED, OrderState.PAID),
         can_be_confirmed=is_on_its_way and order.paid_at is not None and order.email != "",
     )
+
+
+def make_refund_form(order: Order, data: QueryDict | None = None) -> RefundForm:
+    """Return the form of a refund, with what is left of the order. Three queries."""
+    payment = order.payments.filter(state=PaymentState.SUCCEEDED).first()
+    return RefundForm(data, parts=load_refundable_parts(order), left=payment.left if payment else 0)
 
 
 class PageOfOrder(PackingSlips):
@@ -86,7 +97,7 @@ class PageOfOrder(PackingSlips):
         if action in ("send", "track"):
             return TrackingForm(request.POST, order=row)
         if action == "refund":
-            return RefundForm(request.POST, parts=load_refundable_parts(row))
+            return make_refund_form(row, request.POST)
         return NoteForm(request.POST) if action == "note" else None
 
     def take_action(self, action: str, row: Order, by: Any, form: Any) -> str:

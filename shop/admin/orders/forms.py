@@ -14,6 +14,7 @@ from shop.admin.forms import MoneyField
 from shop.delivery.tracking import Tracking
 from shop.models import Order
 from shop.models.event import MAX_NOTE
+from shop.money import format_money
 from shop.services.refunds import RefundablePart
 
 DELIVERY: Final = "with_delivery"
@@ -60,29 +61,45 @@ class NoteForm(forms.Form):
 
 
 class RefundForm(forms.Form):
-    """A refund of an amount, of copies and delivery, or of all that is left. parts: what is left."""
+    """A refund of everything that is left, of an amount, or of copies and delivery. The staff member chooses one.
 
+    parts: what is left of each line. left: what is left of the payment, in cents.
+    """
+
+    everything = forms.BooleanField(required=False)
     amount = MoneyField(label=_("amount"), required=False)
     reason = forms.CharField(label=_("reason for the buyer"), required=False, max_length=200)
 
-    def __init__(self, data: QueryDict | None = None, *, parts: Iterable[RefundablePart]) -> None:
+    def __init__(self, data: QueryDict | None = None, *, parts: Iterable[RefundablePart], left: int) -> None:
         super().__init__(data)
+        self.left = left
+        words = _("everything that is left: %(amount)s")
+        self.fields["everything"].label = words % {"amount": format_money(left)}
         self.lines: dict[str, int] = {}
         for part in parts:
             if part.line is not None and part.quantity:
                 name = f"copies_{part.line.pk}"
                 self.lines[name] = part.line.pk
-                label = _("copies of “%(title)s”") % {"title": part.line.title}
+                words = _("copies of “%(title)s” (%(n)d left)")
+                label = words % {"title": part.line.title, "n": part.quantity}
                 self.fields[name] = forms.IntegerField(
                     label=label, required=False, min_value=0, max_value=part.quantity
                 )
             elif part.line is None and part.amount:
-                self.fields[DELIVERY] = forms.BooleanField(label=_("and delivery"), required=False)
+                words = _("delivery (%(amount)s left)")
+                label = words % {"amount": format_money(part.amount)}
+                self.fields[DELIVERY] = forms.BooleanField(label=label, required=False)
 
     def clean(self) -> dict[str, Any]:
         given = super().clean() or self.cleaned_data
-        if given.get("amount") is not None and self._has_parts(given):
-            self.add_error("amount", _("Type an amount, or choose copies and delivery."))
+        if self.errors:
+            return given
+        # Money goes back for good: no choice is guessed from an empty form, or from two choices.
+        choices = (given["everything"], given["amount"] is not None, self._has_parts(given))
+        if choices.count(True) > 1:
+            self.add_error("amount", _("Choose one only: everything, an amount, or copies and delivery."))
+        elif True not in choices:
+            self.add_error("amount", _("Type an amount, or choose copies, delivery or everything that is left."))
         return given
 
     def _has_parts(self, given: Mapping[str, Any]) -> bool:
@@ -91,6 +108,8 @@ class RefundForm(forms.Form):
     def get_choice(self) -> dict[str, Any]:
         """Return what to refund, as the arguments of ``refund_order``."""
         given = self.cleaned_data
+        if given["everything"]:
+            return {}
         if not self._has_parts(given):
             return {"amount": given["amount"]}
         quantities = {pk: given[name] or 0 for name, pk in self.lines.items()}

@@ -128,7 +128,7 @@ class OrderAdmin(SerialisedEdits, ExportAdmin, PageOfOrder):
     @display(description=_("customer"))
     def customer(self, order: Order) -> SafeString | str:
         if order.user is None:
-            return gettext("guest") if order.is_of_guest else "–"
+            return gettext("%(name)s (guest)") % {"name": order.name or order.email} if order.is_of_guest else "–"
         address = reverse("admin:shop_order_changelist")
         return format_html(
             '<a class="underline" href="{}?user__id__exact={}">{}</a>', address, order.user_id, order.user.username
