@@ -16,13 +16,20 @@ def identify(values: Values) -> Identity:
 
 def find_duplicates(new: Sequence[Values]) -> Mapping[Identity, int]:
     """Return the ids of the books that new ones would repeat, by identity."""
-    wanted = {identify(values) for values in new}
-    isbns = {values["isbn"] for values in new if values.get("isbn")}
-    titles = {values.get("title", "") for values in new if not values.get("isbn")}
-    found: dict[Identity, int] = {
-        (isbn,): pk for isbn, pk in Book.objects.filter(isbn__in=isbns).values_list("isbn", "pk")
-    }
+    wanted: set[Identity] = set()
+    isbns: set[str] = set()
+    titles: set[str] = set()
+    for values in new:
+        wanted.add(identify(values))
+        if values.get("isbn"):
+            isbns.add(values["isbn"])
+        else:
+            titles.add(values.get("title", ""))
+    found: dict[Identity, int] = {}
+    for isbn, pk in Book.objects.filter(isbn__in=isbns).values_list("isbn", "pk"):
+        found[(isbn,)] = pk
     same = dict(Book.objects.filter(title__in=titles).values_list("pk", "title"))
     authors = load_author_names(same)
-    found |= {(title, *sorted(authors.get(pk, ()))): pk for pk, title in same.items()}
+    for pk, title in same.items():
+        found[identify({"title": title, "authors": authors.get(pk, ())})] = pk
     return {identity: pk for identity, pk in found.items() if identity in wanted}

@@ -57,8 +57,10 @@ class _TableReader:
         for row in rows:
             book = Book(title=row.values.get("title", "")) if row.id is None else kept.get(row.id)
             present = NEW_VALUES if row.id is None else books[row.id]
-            pairs = {column: (present[column], value) for column, value in row.values.items()}
-            changes = {column: pair for column, pair in pairs.items() if pair[0] != pair[1]}
+            changes = {}
+            for column, value in row.values.items():
+                if present[column] != value:
+                    changes[column] = (present[column], value)
             if changes and not (self.allowed.add if row.id is None else self.allowed.change):
                 text = _("You may not add books.") if row.id is None else _("You may not change books.")
                 self._refuse(row.line, KEY, text)
@@ -118,11 +120,14 @@ class _TableReader:
 
 def _resolve_aliases(rows: Sequence[_Row]) -> None:
     """Replace aliases of authors and tags by the names that they stand for."""
-    authors = [name for row in rows for name in row.values.get("authors", ())]
-    tags = [name for row in rows for name in row.values.get("tags", ())]
+    authors: set[str] = set()
+    tags: set[str] = set()
+    for row in rows:
+        authors.update(row.values.get("authors", ()))
+        tags.update(row.values.get("tags", ()))
     meant = {
-        "authors": dict(AuthorAlias.objects.filter(name__in=set(authors)).values_list("name", "author__name")),
-        "tags": find_meant(set(tags)),
+        "authors": dict(AuthorAlias.objects.filter(name__in=authors).values_list("name", "author__name")),
+        "tags": find_meant(tags),
     }
     for row in rows:
         for column, names in meant.items():
