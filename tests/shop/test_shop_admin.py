@@ -196,6 +196,7 @@ def test_sent_orders_are_refunded_once_with_an_email(staff: Client, monkeypatch:
         f"Not changed: #{sent.pk} (its payment is refunded already); #{paid.pk} (it was not sent: cancel it instead);"
         f" #{gone.pk} (it was cancelled, which refunds what was paid)"
     )
+    assert "€12.50, sent, left to refund: €12.50" in act(staff, ORDERS, "refund_orders", sent)
     for text in ("1 order will be refunded.", refused):
         page = act(staff, ORDERS, "refund_orders", sent, paid, gone, confirmed="yes")
         assert text in page
@@ -587,8 +588,8 @@ def test_products_of_a_tag_join_a_sale_at_a_percentage(staff: Client, monkeypatc
     page = staff.post(f"{SALES}add/", form | {"tag": "clasics", "percent": "30"}).content.decode()
     assert "There is no tag called “clasics”. Similar tags: classics." in page
     assert 'value="clasics"' in page
-    page = staff.post(f"{SALES}add/", form | {"tag": "classics", "percent": "1500"})
-    assert page.context["adminform"].form.errors == {"percent": ["Ensure this value is less than or equal to 99."]}
+    refused = staff.post(f"{SALES}add/", form | {"tag": "classics", "percent": "1500"})
+    assert refused.context["adminform"].form.errors == {"percent": ["Ensure this value is less than or equal to 99."]}
     with monkeypatch.context() as few:
         few.setattr("shop.admin.forms.MAX_TAGGED_PRODUCTS", 1)
         given = {"tag": "classics", "percent": "30"}

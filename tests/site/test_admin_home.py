@@ -214,10 +214,10 @@ def count_copies(last: date, days: int) -> list[tuple[str, str]]:
         if line.order.state != OrderState.CANCELLED and is_in_period(line.order.paid_at, last, days):
             copies[line.product_id, line.title] += line.quantity
     for part in RefundLine.objects.select_related("line__order"):
-        line = part.line
-        assert line is not None
-        if line.order.state != OrderState.CANCELLED and is_in_period(line.order.paid_at, last, days):
-            copies[line.product_id, line.title] -= part.quantity
+        bought = part.line
+        assert bought is not None
+        if bought.order.state != OrderState.CANCELLED and is_in_period(bought.order.paid_at, last, days):
+            copies[bought.product_id, bought.title] -= part.quantity
     ranked = sorted(copies.items(), key=lambda item: (-item[1], item[0]))
     return [(title, str(count)) for (_, title), count in ranked if count > 0]
 

@@ -1,18 +1,18 @@
 """Steps that staff take with selected orders, each after a question, because buyers are told by email."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 from django.contrib import admin
 from django.contrib.admin.models import CHANGE
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import ngettext
 
 from accounts.admin_tools import Question, ask_for_confirmation, is_confirmed
 from shop.admin.row_actions import PageWithActions, UnchangedRow, apply_to_each, explain_refusal, warn_of_unchanged
-from shop.models import Order, OrderState, Refund
+from shop.models import Order, OrderState, Payment, PaymentState, Refund
 from shop.money import format_money
 from shop.services.orders import cancel_order, mark_order_sent
 from shop.services.refunds import refund_order
@@ -59,6 +59,19 @@ _REFUNDING: Final = _Step(
 )
 
 
+def _find_left(orders: Sequence[Order]) -> dict[int, int]:
+    """Return the cents that are left to refund of orders, by order."""
+    payments = Payment.objects.filter(order__in=[order.pk for order in orders], state=PaymentState.SUCCEEDED)
+    return {payment.order_id: payment.left for payment in payments}
+
+
+def _describe(order: Order, left: int | None) -> str:
+    parts = [order.name, format_money(order.total), str(order.get_state_display())]
+    if left is not None:
+        parts.append(gettext("left to refund: %(amount)s") % {"amount": format_money(left)})
+    return f"{order}: {', '.join(parts)}"
+
+
 class SelectedOrders(PageWithActions):
     """The actions of the list that change orders."""
 
@@ -86,10 +99,8 @@ class SelectedOrders(PageWithActions):
         """Return the confirmation page."""
         found = self.chosen(request, rows)
         question = Question(request.POST["action"], step.question, step.effect, step.button)
-        lines = [
-            (order, f"{order}: {order.name}, {format_money(order.total)}, {order.get_state_display()}")
-            for order in found
-        ]
+        left = _find_left(found) if step is _REFUNDING else {}
+        lines = [(order, _describe(order, left.get(order.pk))) for order in found]
         return ask_for_confirmation(self, request, question, lines) if found else None
 
     def _each(self, request: HttpRequest, rows: QuerySet[Order], step: _Step) -> int:
