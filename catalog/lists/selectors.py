@@ -20,14 +20,16 @@ from mirror import Place, Record, together
 from mirror.read import read_from_sql
 
 PAGE_SIZE: Final = 20  # books
+MAX_COVERS: Final = 4  # books whose covers stand for a list
 MAX_PUBLIC: Final = 10  # public lists that the page of a book reads
 
 
 class CountedList(NamedTuple):
-    """A list and the number of its books."""
+    """A list, the number of its books, and the first of them if they were asked for."""
 
     fields: Record
     books: int
+    first_books: Sequence[BookRecord] = ()
 
     @property
     def json(self) -> dict[str, Any]:
@@ -62,17 +64,39 @@ def get_list(list_id: int) -> Record | None:
     return ReadingListMirror.get(list_id) if 0 < list_id <= MAX_ID else None
 
 
-def find_lists(user_id: int, levels: Collection[str]) -> list[CountedList]:
-    """Return a reader's lists with one of these privacy levels, newest first.
+def find_lists(user_id: int, levels: Collection[str], *, has_books: bool = False) -> list[CountedList]:
+    """Return a reader's lists with one of these privacy levels, newest first. has_books: with their first books.
 
-    From warm mirrors: 3 round trips and no SQL.
+    From warm mirrors: 3 round trips and no SQL; with books 5 round trips.
     """
     ids = ReadingListMirror.top(keys.lists_of(user_id), MAX_LISTS)
     records = ReadingListMirror.get_many(ids)
     shown = [records[pk] for pk in ids if pk in records and records[pk]["privacy"] in levels]
     with together() as reads:
         counts = [reads(ListedBookMirror.count, keys.books_by_position(record["id"])) for record in shown]
-    return [CountedList(record, count.value) for record, count in zip(shown, counts, strict=True)]
+        books = [reads(_find_first_books, record) for record in shown] if has_books else []
+    found: list[CountedList] = []
+    for number, record in enumerate(shown):
+        first_books = books[number].value if has_books else ()
+        found.append(CountedList(record, counts[number].value, first_books))
+    return found
+
+
+def _find_first_books(record: Record) -> list[BookRecord]:
+    """Return the first books of a list, in its order."""
+    key, is_descending = _find_order(record)
+    places = ListedBookMirror.page(key, MAX_COVERS, descending=is_descending)
+    rows = ListedBookMirror.get_many([place.pk for place in places])
+    books = BookMirror.get_many([row["book"] for row in rows.values()])
+    ordered = [rows[place.pk]["book"] for place in places if place.pk in rows]
+    return [books[pk] for pk in ordered if pk in books]
+
+
+def _find_order(record: Record) -> tuple[str, bool]:
+    """Return the key of a list's order, and whether it descends."""
+    if record["order"] == Order.HAND:
+        return keys.books_by_position(record["id"]), False
+    return keys.books_by_addition(record["id"]), True
 
 
 def find_lists_with(user_id: int, book_id: int) -> set[int]:
@@ -114,12 +138,11 @@ def find_list_page(record: Record, after: str = "") -> ListPage:
 
     From warm mirrors: 2 round trips and no SQL.
     """
-    list_id, is_by_hand = record["id"], record["order"] == Order.HAND
-    key = keys.books_by_position(list_id) if is_by_hand else keys.books_by_addition(list_id)
+    key, is_descending = _find_order(record)
     start, position = _parse_cursor(after)
     with together() as reads:
         total = reads(ListedBookMirror.count, key)
-        found = reads(ListedBookMirror.page, key, PAGE_SIZE + 1, after=position, descending=not is_by_hand)
+        found = reads(ListedBookMirror.page, key, PAGE_SIZE + 1, after=position, descending=is_descending)
     places = found.value[:PAGE_SIZE]
     rows = ListedBookMirror.get_many([place.pk for place in places])
     books = BookMirror.get_many([row["book"] for row in rows.values()])

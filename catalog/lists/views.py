@@ -56,7 +56,7 @@ def own_lists(request: HttpRequest) -> HttpResponse:
     """Show the reader's own lists. POST: create one, and with ``book`` put this book on it."""
     user_id = get_user_id(request)
     if request.method != "POST":
-        return _render_lists(request, find_lists(user_id, set(Privacy)), ListForm())
+        return _render_lists(request, find_lists(user_id, set(Privacy), has_books=True), ListForm())
     if refusal := _check_rate(request):
         return refusal
     form = ListForm(request.POST)
@@ -266,7 +266,7 @@ def _refuse(request: HttpRequest, form: Form, why: str = "", found: Record | Non
         template = "catalog/lists/_refused.html" if is_partial(request) else "catalog/shelves/refused.html"
         return render(request, template, back, status=400)
     if found is None:
-        lists = find_lists(get_user_id(request), set(Privacy))
+        lists = find_lists(get_user_id(request), set(Privacy), has_books=True)
         shown: dict[str, Any] = {"lists": lists, **_list_choices(form), "error": why}
         return render(request, "catalog/lists/own.html", shown, status=400)
     return render(request, "catalog/lists/change.html", {"list": found, **_list_choices(form)}, status=400)

@@ -19,7 +19,8 @@ const tick = () => {
     const first = Number(clock.dataset.left);
     const left = Math.max(0, Math.ceil(first - since(clock)));
     if (left === 0 || Math.floor(left / 86400) !== Math.floor(first / 86400)) again();
-    clock.querySelector("[data-clock]").textContent =
+    const shown = clock.querySelector("[data-clock]"); // only on the last day
+    if (shown) shown.textContent =
       `${two(Math.floor(left / 3600) % 24)}:${two(Math.floor(left / 60) % 60)}:${two(left % 60)}`;
   });
   document.querySelectorAll("[data-age]").forEach((part) => {

@@ -20,6 +20,7 @@ from shop.visitors import get_session_digest
 
 MAX_BYTES: Final = 8_000_000  # of remembered cards; each takes about 2 kB
 MAX_BOOKS: Final = 8  # per row, on wide screens
+DAY: Final = 86_400  # seconds
 
 
 @pass_context
@@ -64,10 +65,11 @@ def _pair_with_shelves(context: Context, books: Sequence[BookRecord]) -> list[tu
 
 
 def countdown(sale: SaleView) -> SafeString:
-    """Show the time until a sale ends or begins, as text that a script counts down."""
-    limit_life(1.0)  # a second later it shows another time
+    """Show the days until a sale ends or begins, and on its last day the time, as text that a script counts down."""
     left = sale.seconds_left
+    # Until it shows another number of days, or another second
+    limit_life(left % DAY + 1.0 if left >= DAY else 1.0)
     hours, minutes = left // 3600 % 24, left // 60 % 60
     clock = f"{hours:02d}:{minutes:02d}:{left % 60:02d}"
-    shown = {"sale": sale, "days": left // 86_400, "clock": clock, "left": left}
+    shown = {"sale": sale, "days": left // DAY, "clock": clock, "left": left}
     return render_to_string("shop/_countdown.html", shown)

@@ -22,7 +22,7 @@ def lists_of_reader(request: HttpRequest, name: str) -> HttpResponse:
         return redirect_to_spelling(request, None if person and person.is_blocked else person, "lists/")
     if person.is_locked:
         return respond(request, "social/person.html", {"person": person}, {"results": []})
-    lists = find_lists(person.id, find_visible_levels(person))
+    lists = find_lists(person.id, find_visible_levels(person), has_books=True)
     context = {"person": person, "lists": lists}
     return respond(request, "social/lists.html", context, {"results": [one.json for one in lists]})
 

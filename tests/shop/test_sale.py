@@ -13,13 +13,16 @@ from pytest_django.fixtures import Settings
 from redis import Redis
 
 from catalog.models import Author
+from common.public_pages import measure_life
 from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
 from shop import keys
 from shop.models import Product, Sale
 from shop.rowcache import rows
 from shop.rowcache.daemon import run_once
+from shop.selectors.sales import get_sales
 from shop.template_functions import offers as offer_cards
+from shop.template_functions.viewed import countdown
 from tests.support.servers import RedisServer
 from tests.support.shop.make import make_product, make_sale
 from tests.support.warm_mirrors import rebuild
@@ -203,6 +206,18 @@ def test_an_expired_row_is_not_used(client: Client, redis: Redis, warm: None) ->
     assert time.time() - offer["as_of"] < DELAY
 
 
+@pytest.mark.parametrize(("hours", "is_last_day"), [(50, False), (5, True)])
+def test_seconds_are_counted_on_the_last_day_alone(client: Client, warm: None, hours: float, is_last_day: bool) -> None:
+    make_sale(make_product(stock=4), hours=hours)
+    drain_all()
+    page = text_of(client)
+    assert ("2 days left" in page, "data-clock" in page) == (not is_last_day, is_last_day)
+    # A stored page is used until it would show something else.
+    with measure_life() as life:
+        countdown(get_sales()[0])
+    assert (life.seconds == 1.0) == is_last_day
+
+
 def test_the_page_shows_the_time_of_its_stock(client: Client, redis: Redis, warm: None) -> None:
     product = make_product(stock=4)
     make_sale(product)
@@ -210,7 +225,7 @@ def test_the_page_shows_the_time_of_its_stock(client: Client, redis: Redis, warm
     row = orjson.loads(redis.get(keys.cached_row(product.pk)))  # type: ignore[arg-type]
     moment = datetime.fromtimestamp(row["cached_at"], UTC)
     page = text_of(client)
-    assert re.search(rf'In stock as of <time data-local="clock" datetime="{moment:%Y-%m-%dT%H:%M:%S}', page)
+    assert re.search(rf'Stock checked at <time data-local="clock" datetime="{moment:%Y-%m-%dT%H:%M:%S}', page)
     assert 'data-stale="900.0"' in page
     assert "hidden>These numbers are out of date" in page
 

@@ -96,6 +96,13 @@ def test_lists_equal_python_lists_after_any_changes(books: list[Book], monkeypat
     drain_all()
     by_addition = ListedBook.objects.filter(reading_list=made[0]).order_by("-pk")
     assert read_pages(made[0].pk) == list(by_addition.values_list("book_id", flat=True))
+    # The covers of the overview, for all lists together
+    for answered_by in (nullcontext, sql_only):
+        with answered_by(), record() as seen:
+            found = selectors.find_lists(reader.pk, set(Privacy), has_books=True)
+        firsts = {one.fields["id"]: [book["id"] for book in one.first_books] for one in found}
+        assert firsts == {one.pk: read_pages(one.pk)[: selectors.MAX_COVERS] for one in made}
+        assert answered_by is sql_only or (seen.round_trips, seen.sql) == (5, [])
     assert verify(["reading_list", "listed_book"]) == []
 
 

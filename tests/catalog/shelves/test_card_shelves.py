@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.also_on("clus
 HTMX = {"HX-Request": "true"}
 TODAY = date(2026, 6, 1)
 BUTTON = 'form="card-shelf" formaction="/books/{0}/shelf/" name="shelf" value="want-to-read"'
-STATE = 'id="card-{0}"><a href="/books/{0}/#shelf">'
+STATE = 'id="card-{0}"><a class="button quiet on" href="/books/{0}/#shelf">'
 
 
 @pytest.fixture
@@ -108,9 +108,8 @@ def test_htmx_gets_the_new_state_of_the_card_or_the_error(client: Client, books:
     settings.SHELF_RATES = ((1, 60),)  # type: ignore[attr-defined]
     fields = {"action": "shelf", "on_card": "1", "shelf": "want-to-read"}
     part = client.post(f"/books/{books[1].pk}/shelf/", fields, headers=HTMX).content.decode()
-    assert part.startswith(
-        f'<p class="card-shelf" id="card-{books[1].pk}"><a href="/books/{books[1].pk}/#shelf" autofocus>'
-    )
+    assert part.startswith(f'<p class="card-shelf" id="card-{books[1].pk}"><a class="button quiet on" href=')
+    assert f'href="/books/{books[1].pk}/#shelf" autofocus>' in part
     refused = client.post(f"/books/{books[1].pk}/shelf/", fields, headers=HTMX)
     assert refused.status_code == 429
     assert refused.content.decode().startswith('<p class="card-shelf"><span role="alert" tabindex="-1" autofocus>')
@@ -134,7 +133,7 @@ def test_strips_of_the_front_page_show_shelves_without_a_further_round_trip(clie
         with record() as seen:
             page = client.get("/").content.decode()
         trips.append(seen.round_trips)
-        assert f'<a href="/books/{books[0].pk}/#shelf">' in page
+        assert f'<a class="button quiet on" href="/books/{books[0].pk}/#shelf">' in page
         assert BUTTON.format(product.pk) in page
         assert page.count('<form id="card-shelf"') == 1
     assert trips[2] < trips[0]
