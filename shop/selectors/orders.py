@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
@@ -22,7 +22,7 @@ from shop.invoices.selectors import InvoiceLink, list_invoices
 from shop.models import EventKind, Order, OrderLine, OrderState, Payment, Return, ReturnState
 from shop.models.payment import PaymentState, PaymentStatus
 from shop.payments import get_provider
-from shop.returns.rules import is_returnable, list_returnable_lines
+from shop.returns.rules import get_last_day, is_returnable, list_returnable_lines
 from shop.selectors.links import OrderLinks, is_token, make_links, make_slip_path
 from shop.selectors.order_states import FREE, PAYMENT_STATES, UNPAID, annotate_states
 
@@ -54,12 +54,18 @@ class OrderView:
     moment: datetime
     returns: Sequence[ReturnView] = ()
     can_be_returned: bool = False
+    last_return_day: date | None = None
     invoices: Sequence[InvoiceLink] = ()
 
     @cached_property
     def links(self) -> OrderLinks:
         """The paths of the order's pages for its buyer."""
         return make_links(self.order)
+
+    @property
+    def is_too_late_to_return(self) -> bool:
+        """Whether the books were sent, and cannot be returned any more."""
+        return self.last_return_day is not None and self.last_return_day < timezone.localdate(self.moment)
 
     @property
     def vat(self) -> dict[str, int] | None:
@@ -261,6 +267,7 @@ def _make_view(order: Order) -> OrderView:
         ReturnView(found, make_slip_path(order, found.pk) if found.state in with_slip else "")
         for found in order.returns.order_by("pk")
     ]
+    view.last_return_day = get_last_day(order)
     view.can_be_returned = is_returnable(order) and bool(list_returnable_lines(order))
     return view
 

@@ -155,6 +155,18 @@ def test_a_buyer_returns_books_and_staff_receive_them(
     assert_settled()
 
 
+def test_the_order_tells_until_when_its_books_can_be_returned(client: Client, alice: User, book: Product) -> None:
+    order = buy(alice, book)
+    client.force_login(alice)
+    page = get(client, f"/shop/orders/{order.pk}/")
+    assert "You can return books until" in page
+    assert "The time to return" not in page
+    Order.objects.update(sent_at=timezone.now() - timedelta(days=40), arrives_by=None)
+    page = get(client, f"/shop/orders/{order.pk}/")
+    assert "You can return books until" not in page
+    assert "The time to return these books ended on" in page
+
+
 def test_returns_out_of_bounds_are_refused(alice: User, book: Product) -> None:
     order = buy(alice, book)
     line = order.lines.get().pk
