@@ -107,6 +107,8 @@ class Tag(models.Model):
         verbose_name = _("tag")
         verbose_name_plural = _("tags")
         ordering = ["name"]
+        # Few are hidden. The home page of the admin counts them.
+        indexes = [models.Index(fields=["id"], condition=models.Q(hidden=True), name="catalog_tag_hidden")]
 
     def __str__(self) -> str:
         return self.name

@@ -17,7 +17,9 @@
     const isSlash = event.key === "/" && !isTyping && !event.ctrlKey && !event.metaKey && !event.altKey;
     if (!isSlash && !((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k")) return;
     event.preventDefault();
-    header.focus();
-    header.select();
+    // The front page has a box of its own on small windows.
+    const box = header.checkVisibility?.() === false ? document.getElementById("find") : header;
+    box?.focus();
+    box?.select();
   });
 })();

@@ -300,6 +300,7 @@ def audit() -> Audit:
             if not foreign and read_paper(page) != PAPER[scheme]:
                 found.append(f"{width} {scheme}: the page is in another scheme")
             rules = {rule: {"enabled": False} for rule in foreign}
+            rules |= {} if foreign else {"target-size": {"enabled": True}}  # not on by default
             context = {"include": [["html"]], "exclude": [[selector] for selector in without]}
             results = page.evaluate(command, [context, rules, [*passed]])
             passed.update(results["passed"])

@@ -59,7 +59,7 @@ def test_a_list_is_made_filled_ordered_and_deleted_by_keyboard(
         open_page(java_script_enabled=has_scripts, viewport=PHONE), User.objects.create_user("rita"), live_server
     )
     page.goto("/books/")
-    page.get_by_role("link", name="Lists (A fine book)").press("Enter")
+    page.get_by_role("link", name="Add to list (A fine book)").press("Enter")
     page.get_by_label("New list").fill("Winter")
     page.get_by_role("button", name="Create list").press("Enter")
     expect(page.get_by_role("button", name="Winter", pressed=True)).to_be_visible()
@@ -194,6 +194,7 @@ def test_a_library_is_imported_and_the_import_undone(
         names = {"want": Shelf.WANT.label, "shelf": Shelf.READ.label}
         moved = _("from “%(want)s” to “%(shelf)s”") % names
         page.goto("/shelves/want-to-read/")
+        page.locator("summary", has_text=_("Goal and privacy")).press("Enter")
         press("link", _("Import and export"))
         page.locator("#file").set_input_files(file)
         press("button", _("Find the books"))
