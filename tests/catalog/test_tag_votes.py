@@ -235,7 +235,7 @@ def test_a_cached_page_shows_each_reader_only_their_own_tags(product: Product, m
         assert "Remove your tag “quiet”" in get_page(ann, path)
         assert "Add the tag “quiet”" in get_page(bob, path)
         page = get_page(stranger, path)
-        assert re.search(r">quiet <span[^>]*>\d", page)
+        assert re.search(r">quiet ?<", page)
         assert "your tag" not in page
         assert "Log in to add a tag." in page
     assert_alike(get_without_and_with_cache(path, ann))
