@@ -70,6 +70,9 @@ def test_labels_align_with_their_lines_and_days_have_one_size(
         settled(page)
         sizes = "texts => [...new Set(texts.map((text) => getComputedStyle(text).fontSize))]"
         assert len(page.locator(".sheet-of-days g:not(.weekdays) text").evaluate_all(sizes)) == 1
+        page.set_viewport_size({"width": 390, "height": 844})
+        scale = page.locator(".sheet-of-days").first.evaluate("sheet => sheet.getScreenCTM().a")
+        assert 12 * scale >= 10  # pixels of a digit on a phone
 
 
 def test_start_page_of_the_admin_shows_the_login_log(open_page: OpenPage, live_server: LiveServer, alice: User) -> None:
