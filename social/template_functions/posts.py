@@ -160,7 +160,7 @@ def _render_parent_line(post: PostRecord) -> SafeString:
 
 @remember_rendered(MAX_BYTES)
 def _render_answered(post_id: int, raw: bytes) -> SafeString:
-    """Return the line above the text of a reply. raw: the record of the post that it answers, empty if it is not visible."""
+    """Return the line of a reply. raw: the record of the post that it answers, empty if it is not visible."""
     shown: dict[str, Any] = {"id": post_id, "name": "", "quote": ""}
     if raw:
         parent = PostRecord(raw)
