@@ -73,6 +73,7 @@ def test_a_form_on_the_page_of_a_post_replies_to_it(client: Client, town: Town) 
     assert '<p class="eyebrow"><a href="/home/">Feed</a></p>' in page
     assert f'<input type="hidden" name="parent" value="{town.post.pk}">' in page
     assert "\n@alice </textarea>" in page
+    assert '<form class="composer sheet"' in page  # not shortened: its button is visible
     response = client.post("/posts/", {"text": "@alice Indeed", "parent": town.post.pk, "next": address})
     made = Post.objects.get(user=town.bob)
     assert response.headers["Location"] == f"/posts/{made.pk}/"
