@@ -26,7 +26,7 @@ from django.utils.timezone import (  # type: ignore[attr-defined]
     get_default_timezone_name,
     template_localtime,
 )
-from django.utils.translation import get_language, get_language_info
+from django.utils.translation import get_language, get_language_info, pgettext
 from jinja2 import pass_context
 from jinja2.runtime import Context
 
@@ -129,9 +129,11 @@ def format_date(value: Any, form: str | None = None) -> str:
 
 def format_local_time(moment: datetime, style: str = "full") -> str:
     """Return a time in the zone that the reader chose, else its date: the hour in the zone of the site misleads."""
-    if not _has_chosen_zone():
+    if style == "day" or not _has_chosen_zone():
         return format_date(moment, "DATE_FORMAT")
-    return format_date(moment, "H:i:s" if style == "clock" else "DATETIME_FORMAT")
+    if style == "soon":
+        return format_date(moment, pgettext("format of a time without the year", "N j, P"))
+    return format_date(moment, "TIME_FORMAT" if style == "clock" else "DATETIME_FORMAT")
 
 
 def _has_chosen_zone() -> bool:
@@ -141,8 +143,8 @@ def _has_chosen_zone() -> bool:
 def show_time(moment: datetime, style: str = "full", words: str = "") -> SafeString:
     """Return a time as an element. Unless the reader chose a zone, a script shows it in that of the device.
 
-    style: "full", "clock" (without the day), or "age" (a script shows how long ago it was). words: shown instead of the
-    time, which is then the title.
+    style: "full", "clock" (without the day), "day" (without the time), "soon" (without the year), or "age" (a script
+    shows how long ago it was). words: shown instead of the time, which is then the title.
     """
     text = format_local_time(moment, style)
     attributes: dict[str, str | bool] = {"datetime": moment.isoformat(timespec="seconds")}

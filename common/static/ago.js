@@ -5,11 +5,15 @@
   const MONTH = 30 * 86400; // for older times the date is more useful
   const { lang } = document.documentElement;
   const words = new Intl.RelativeTimeFormat(lang, { numeric: "auto" });
-  const clock = new Intl.DateTimeFormat(lang, { timeStyle: "medium" });
-  const full = new Intl.DateTimeFormat(lang, { dateStyle: "long", timeStyle: "short" });
+  const STYLES = {
+    clock: { timeStyle: "short" },
+    day: { dateStyle: "long" },
+    soon: { month: "short", day: "numeric", hour: "numeric", minute: "2-digit" },
+  };
+  const FULL = { dateStyle: "long", timeStyle: "short" };
   // A time with other words has the time as its title.
   const localize = (time) => {
-    const text = (time.dataset.local === "clock" ? clock : full).format(Date.parse(time.dateTime));
+    const text = new Intl.DateTimeFormat(lang, STYLES[time.dataset.local] ?? FULL).format(Date.parse(time.dateTime));
     time[time.title ? "title" : "textContent"] = text;
     delete time.dataset.local;
   };

@@ -15,6 +15,7 @@ FUNCTIONS: Final[Mapping[str, Any]] = {
     "last_viewed": viewed.last_viewed,
     "most_viewed": viewed.most_viewed,
     "on_sale": viewed.on_sale,
+    "percent_off": offers.percent_off,
     "recommended": recommended.recommended,
     "render_offer": offers.render_offer,
     "render_strip_offer": offers.render_strip_offer,

@@ -53,6 +53,11 @@ def _list_facts(sale: SaleView, offer: Offer) -> OfferFacts:
     return OfferFacts(sale.id, sale.is_on, offer.id, *words, *prices, offer.left)
 
 
+def percent_off(offer: Offer) -> int:
+    """Return by how many percent the price is below the usual one, rounded down; 0 if it is not reduced."""
+    return (offer.was - offer.cents) * 100 // offer.was if offer.was else 0
+
+
 @pass_context
 def render_offer(context: Context, sale: SaleView, offer: Offer) -> SafeString:
     """Return the card of an offer on the page of sales."""

@@ -46,8 +46,14 @@ class Card(NamedTuple):
 
     id: int
     author: int
-    html: SafeString
+    head: SafeString
+    body: SafeString
     own: SafeString
+
+    @property
+    def html(self) -> SafeString:
+        """The card without the line that names the answered post."""
+        return self.head + self.body
 
 
 @pass_context
@@ -57,7 +63,7 @@ def post_cards(context: Context, page: Page, viewer: Any = None) -> list[SafeStr
     ``viewer`` is a user or a user's id; None means a visitor without a login.
     """
     me = getattr(viewer, "pk", viewer)
-    return [_render_parent_line(post) + _add_foot(context, post, me) for post in page.posts]
+    return [_add_foot(context, post, me, parent_line=_render_parent_line(post)) for post in page.posts]
 
 
 @pass_context
@@ -127,11 +133,13 @@ def get_card(raw: bytes, stars: int | None = None, review: bytes = b"") -> Card:
         "author_url": make_public_path(post["user"]["name"]),
         "cover": show_cover(book) if book else "",
     }
-    html = render_to_string("social/_post.html", shown)
-    return Card(post["id"], post["user"]["id"], html, _make_own_links(post))
+    head, body = render_to_string("social/_post_head.html", shown), render_to_string("social/_post.html", shown)
+    return Card(post["id"], post["user"]["id"], head, body, _make_own_links(post))
 
 
-def _add_foot(context: Context, post: PostRecord, me: int | None, review: RawRecord | None = None) -> SafeString:
+def _add_foot(
+    context: Context, post: PostRecord, me: int | None, review: RawRecord | None = None, parent_line: str = ""
+) -> SafeString:
     tally = post.tally
     card = get_card(post.raw, tally.stars, review.raw if review else b"")
     replies = _render_replies(card.id, tally.replies)
@@ -140,11 +148,11 @@ def _add_foot(context: Context, post: PostRecord, me: int | None, review: RawRec
         next_address = context.get("next_address") or context["request"].get_full_path()
         button = button.replace(FIELD_PLACE, str(context["csrf_input"])).replace(NEXT_PLACE, escape(next_address))
     links = card.own if card.author == me else _render_report_link(card.id, post["user"]["name"])
-    return mark_safe(f'{card.html}<div class="post-foot">{replies}{button}{links}</div>')
+    return mark_safe(f'{card.head}{parent_line}{card.body}<div class="post-foot">{replies}{button}{links}</div>')
 
 
 def _render_parent_line(post: PostRecord) -> SafeString:
-    """Return the line above a reply: the answered reader, and the beginning of that post. Nothing for other posts."""
+    """Return the line of a reply: the answered reader, and the beginning of that post. Nothing for other posts."""
     if not post["reply_to"]:
         return SafeString()
     return _render_answered(post["reply_to"]["id"], post.parent.raw if post.parent else b"")
@@ -152,7 +160,7 @@ def _render_parent_line(post: PostRecord) -> SafeString:
 
 @remember_rendered(MAX_BYTES)
 def _render_answered(post_id: int, raw: bytes) -> SafeString:
-    """Return the line above a reply. raw: the record of the post that it answers, empty if it is not visible."""
+    """Return the line of a reply. raw: the record of the post that it answers, empty if it is not visible."""
     shown: dict[str, Any] = {"id": post_id, "name": "", "quote": ""}
     if raw:
         parent = PostRecord(raw)

@@ -10,6 +10,7 @@ from pytest_django.fixtures import Settings
 
 from accounts.models import User
 from catalog.shelves.models import ShelfEntry
+from common.template_functions import format_local_time
 from social.models import Post
 from tests.support.catalog.make import make_book
 from tests.support.warm_mirrors import rebuild
@@ -42,6 +43,9 @@ def test_a_reader_sees_times_in_the_chosen_zone(settings: Settings) -> None:
     assert 'value="Pacific/Kiritimati" selected' in show(rita, PREFERENCES)
     assert "March 2, 2026, 10:30 a.m." in show(rita)
     assert "data-local" not in show(rita)
+    with timezone.override("Pacific/Kiritimati"):
+        shown = [format_local_time(EVENING, style) for style in ("clock", "day", "soon")]
+    assert shown == ["10:30 a.m.", "March 2, 2026", "March 2, 10:30 a.m."]
     for client in (otto, Client()):
         assert unchosen in show(client), "neither a remembered card nor the thread keeps the zone"
     rita.post(f"/books/{book.pk}/shelf/", {"action": "shelf", "shelf": "reading"})

@@ -70,6 +70,11 @@ def test_labels_align_with_their_lines_and_days_have_one_size(
         settled(page)
         sizes = "texts => [...new Set(texts.map((text) => getComputedStyle(text).fontSize))]"
         assert len(page.locator(".sheet-of-days g:not(.weekdays) text").evaluate_all(sizes)) == 1
+        page.set_viewport_size({"width": 390, "height": 844})
+        scale = page.locator(".sheet-of-days").first.evaluate("sheet => sheet.getScreenCTM().a")
+        assert 12 * scale >= 10  # pixels of a digit on a phone
+        tops = page.locator(".figures > div").evaluate_all("all => new Set(all.map((one) => one.offsetTop)).size")
+        assert tops == 1  # row of figures
 
 
 def test_start_page_of_the_admin_shows_the_login_log(open_page: OpenPage, live_server: LiveServer, alice: User) -> None:
@@ -87,12 +92,12 @@ def test_start_page_of_the_admin_shows_the_login_log(open_page: OpenPage, live_s
 def test_months_and_days_are_reachable_by_keyboard(open_page: OpenPage, live_server: LiveServer, alice: User) -> None:
     page = sign_in(open_page(java_script_enabled=False), alice, live_server)
     page.goto("/loginlog/")
-    page.get_by_role("button", name="Show").focus()
+    page.get_by_text("Choose dates").focus()
     for month in range(1, today().month + 1):
         page.keyboard.press("Tab")
         link = page.locator(":focus")
         expect(link).to_have_attribute("href", f"#m{date(today().year, month, 1):%Y-%m}")
-    expect(link).to_have_accessible_name(re.compile(r": \d+ days? with a login: .*\d$"))
+    expect(link).to_have_accessible_name(re.compile(r": \d+ days? visited: .*\d$"))
     page.keyboard.press("Enter")
     row = page.locator(":focus")
     expect(row).to_have_attribute("id", f"m{today():%Y-%m}")

@@ -73,6 +73,7 @@ def test_a_calendar_shows_the_days_of_its_user(staff: Client, readers: list[User
     assert found["days"] == [str(DAY)]
     html = staff.get(f"{address}?from={DAY}&to={DAY}").content.decode()
     assert "Login days of reader 0" in html
+    assert ": 1 day with a login: " in html
     assert find_policy_violations(html) == []
 
 

@@ -120,6 +120,14 @@ def test_the_json_of_an_order_equals_its_page(shopper: Client, alice: User) -> N
     for words in ("Emma", "2 × €12.50", "€25.00", "failed (No money.)", "Payment failed", "9 minutes more"):
         assert words in html
     assert f'href="/shop/orders/{order.pk}/cancel/"' in html
+    assert 'data-local="day"' in shopper.get("/shop/orders/").content.decode()
+
+
+def test_one_copy_has_one_price(shopper: Client, alice: User) -> None:
+    order = reserved(alice, make_product("Emma", price=1250))
+    html = shopper.get(f"/shop/orders/{order.pk}/").content.decode()
+    assert "€12.50" in html
+    assert "×" not in html
 
 
 def test_an_expired_order_is_shown_as_expired(shopper: Client, alice: User) -> None:

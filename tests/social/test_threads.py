@@ -65,11 +65,15 @@ def read_home(reader: User) -> list[int]:
 
 def test_a_form_on_the_page_of_a_post_replies_to_it(client: Client, town: Town) -> None:
     address = f"/posts/{town.post.pk}/"
-    assert "<textarea" not in client.get(address).content.decode()
+    page = client.get(address).content.decode()
+    assert "<textarea" not in page
+    assert '<p class="eyebrow"><a href="/global/">Feed</a></p>' in page
     client.force_login(town.bob)
     page = client.get(address).content.decode()
+    assert '<p class="eyebrow"><a href="/home/">Feed</a></p>' in page
     assert f'<input type="hidden" name="parent" value="{town.post.pk}">' in page
     assert "\n@alice </textarea>" in page
+    assert '<form class="composer sheet"' in page  # not shortened: its button is visible
     response = client.post("/posts/", {"text": "@alice Indeed", "parent": town.post.pk, "next": address})
     made = Post.objects.get(user=town.bob)
     assert response.headers["Location"] == f"/posts/{made.pk}/"
