@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
+from django.db.models.signals import post_save
 
 from accounts.models import Session
 from common import clock
@@ -20,7 +21,7 @@ from shop.carts.reading import CartView, make_view
 from shop.mirrors.carts import CartMirror
 from shop.models.cart import Cart, CartQuerySet
 
-CONTENT_FIELDS = ["lines", "version"]
+CONTENT_FIELDS = frozenset({"lines", "version"})
 STRAY_MICROSECONDS = 3_600_000_000  # the age at which a cart without a session is a stray
 
 
@@ -41,23 +42,52 @@ def change_line(digest: str, product: int, quantity: int, price: int, *, is_more
 
     price: the current price in cents. Raises LimitExceeded and SessionGone.
     """
-    with transaction.atomic(using=setting("DATABASE")):
-        cart = lock_cart(digest)
-        if cart is None:
-            if not quantity:
-                return CartView()
-            cart = _begin(digest)
-        lines, version = cart.content, rules.next_version(cart.version)
+    while True:
+        cart = _query().live().filter(pk=digest).first() or Cart(digest=digest)
+        is_new = cart._state.adding
+        if is_new and not quantity:
+            return CartView()
+        lines, seen = cart.content, cart.version
+        version = rules.next_version(seen)
+        copies = quantity
         if is_more and product in lines:
-            quantity += lines[product].quantity
-        changed = rules.change_line(lines, product, quantity, price, version)
+            copies += lines[product].quantity
+        changed = rules.change_line(lines, product, copies, price, version)
         # An unchanged cart keeps its version, so that an open checkout stays valid.
-        if changed != lines:
-            cart.content, cart.version = changed, version
-            # A plain save of a new row updates first, and would overwrite the cart that another tab has just created. A
-            # failed insert is repeated by the decorator.
-            cart.save(force_insert=cart._state.adding, update_fields=None if cart._state.adding else CONTENT_FIELDS)
-    return make_view(cart.lines, cart.version)
+        if changed == lines:
+            return make_view(cart.lines, seen)
+        cart.content, cart.version = changed, version
+        # Others may change the cart meanwhile. Each time one of them has succeeded, so this ends.
+        if _insert(cart) if is_new else _update(cart, seen):
+            return make_view(cart.lines, version)
+
+
+def _insert(cart: Cart) -> bool:
+    """Save the new cart of a live session. Return False if another tab was faster. Raises SessionGone."""
+    with transaction.atomic(using=setting("DATABASE")):
+        # The lock lets other tabs and the end or rotation of this session wait, which then find the new cart.
+        sessions = Session.objects.using(setting("DATABASE")).select_for_update(of=("self",), no_key=True)
+        users = list(sessions.filter(pk=cart.digest).values_list("user_id", flat=True))
+        if not users:
+            raise SessionGone(cart.digest)
+        if _query().filter(pk=cart.digest).exists():
+            return False
+        cart.user_id = users[0]
+        cart.save(force_insert=True)
+    return True
+
+
+def _update(cart: Cart, seen: int) -> bool:
+    """Save a cart if nothing has changed since its version ``seen``. Return whether it was saved.
+
+    One statement instead of a lock in a transaction, which would take three round trips more.
+    """
+    same = _query().live().filter(pk=cart.digest, version=seen)
+    if not same.update(lines=cart.lines, version=cart.version):
+        return False
+    # As Model.save() would, which has no condition.
+    post_save.send(Cart, instance=cart, created=False, raw=False, using=setting("DATABASE"), update_fields=CONTENT_FIELDS)
+    return True
 
 
 def lock_cart(digest: str) -> Cart | None:
@@ -69,16 +99,6 @@ def empty(cart: Cart) -> None:
     """Take all lines out of a locked cart, because they are ordered."""
     cart.content, cart.version = rules.EMPTY, rules.next_version(cart.version)
     cart.save(update_fields=CONTENT_FIELDS)
-
-
-def _begin(digest: str) -> Cart:
-    """Lock the session and return its cart, which is not saved yet unless another tab was faster."""
-    # The lock lets other tabs and the end or rotation of this session wait, which then find the new cart.
-    sessions = Session.objects.using(setting("DATABASE")).select_for_update(of=("self",), no_key=True)
-    users = list(sessions.filter(pk=digest).values_list("user_id", flat=True))
-    if not users:
-        raise SessionGone(digest)
-    return lock_cart(digest) or Cart(digest=digest, user_id=users[0])
 
 
 def move(old: str, new: str, user_id: int | None) -> None:
