@@ -117,7 +117,8 @@ class SessionStore(DatabaseStore):
             # An update that finds no row is an error. Django would insert the row again, and revive an ended session.
             how = {"force_update": True, "update_fields": ["session_data", "expire_date", "user"]}
         try:
-            with transaction.atomic(using=using):
+            # A savepoint, because a collision of tokens is tried again within the transaction of the login.
+            with transaction.atomic(using=using, savepoint=must_create):
                 row.save(using=using, **how)
         except IntegrityError as error:
             if must_create:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import orjson
 from django.contrib.auth.models import Group
 from django.core.signing import BadSignature, Signer
-from django.db.models import Model
+from django.db.models import Value
 
 from accounts import keys
 from accounts.models import Session, User
@@ -37,7 +37,7 @@ def hash_token(token: str) -> str:
 
 
 def load_sessions(digests: Sequence[str]) -> dict[str, SessionRow]:
-    """Return sessions by digest, including expired ones, with at most four queries."""
+    """Return sessions by digest, including expired ones, with at most three queries."""
     found = Session.objects.using(setting("DATABASE")).filter(pk__in=digests).select_related("user")
     sessions = list(found)
     rights = read_rights(session.user for session in sessions if session.user)
@@ -45,27 +45,34 @@ def load_sessions(digests: Sequence[str]) -> dict[str, SessionRow]:
 
 
 def read_rights(users: Iterable[User]) -> dict[int, str]:
-    """Return, by user id, a short digest of the rights: staff, superuser, groups and permissions. Three queries."""
+    """Return, by user id, a short digest of the rights: staff, superuser, groups and permissions. Two queries."""
     people = {user.pk: user for user in users}
     if not people:
         return {}
-    groups = _read_links(User.groups.through, "user_id", "group_id", people)
-    own = _read_links(User.user_permissions.through, "user_id", "permission_id", people)
-    granted = _read_links(
-        Group.permissions.through, "group_id", "permission_id", {g for of in groups.values() for g in of}
-    )
+    groups, own = _read_links_of_users(people)
+    granted: dict[int, list[int]] = defaultdict(list)
+    if found := {group for of_user in groups.values() for group in of_user}:
+        links = Group.permissions.through._base_manager.using(setting("DATABASE")).filter(group_id__in=found)
+        for group, permission in links.values_list("group_id", "permission_id"):
+            granted[group].append(permission)
     return {
         pk: _hash_rights(user, sorted(groups[pk]), sorted(own[pk]), sorted({p for g in groups[pk] for p in granted[g]}))
         for pk, user in people.items()
     }
 
 
-def _read_links(through: type[Model], one: str, other: str, pks: Iterable[int]) -> dict[int, list[int]]:
-    links: dict[int, list[int]] = defaultdict(list)
-    rows = through._base_manager.using(setting("DATABASE")).filter(**{f"{one}__in": list(pks)})
-    for left, right in rows.values_list(one, other):
-        links[left].append(right)
-    return links
+def _read_links_of_users(pks: Iterable[int]) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
+    """Return, by user id, the ids of the groups and of the user's own permissions."""
+    groups: dict[int, list[int]] = defaultdict(list)
+    own: dict[int, list[int]] = defaultdict(list)
+    members = User.groups.through._base_manager.using(setting("DATABASE")).filter(user_id__in=pks)
+    permissions = User.user_permissions.through._base_manager.using(setting("DATABASE")).filter(user_id__in=pks)
+    links = members.values_list("user_id", "group_id", Value(value=True)).union(
+        permissions.values_list("user_id", "permission_id", Value(value=False)), all=True
+    )
+    for user, other, is_group in links:
+        (groups if is_group else own)[user].append(other)
+    return groups, own
 
 
 def _hash_rights(user: User, *lists: list[int]) -> str:

@@ -86,7 +86,9 @@ def _update(cart: Cart, seen: int) -> bool:
     if not same.update(lines=cart.lines, version=cart.version):
         return False
     # As Model.save() would, which has no condition.
-    post_save.send(Cart, instance=cart, created=False, raw=False, using=setting("DATABASE"), update_fields=CONTENT_FIELDS)
+    post_save.send(
+        Cart, instance=cart, created=False, raw=False, using=setting("DATABASE"), update_fields=CONTENT_FIELDS
+    )
     return True
 
 
@@ -110,15 +112,18 @@ def move(old: str, new: str, user_id: int | None) -> None:
 @repeat_after_conflict
 def gather_parked(user_id: int, digest: str) -> GatheredCopies:
     """Merge a user's parked carts into the cart of the new session. Call it in the transaction of the login."""
-    with transaction.atomic(using=setting("DATABASE")):
+    # Without a savepoint: after any error the login is rolled back.
+    with transaction.atomic(using=setting("DATABASE"), savepoint=False):
         # In the order of keys, so that two logins of one user cannot wait for each other in a circle.
         rows = _query().filter(Q(pk=digest) | Q(user_id=user_id, is_parked=True)).order_by("pk")
         found = {row.pk: row for row in rows.select_for_update(of=("self",))}
-        own = found.pop(digest, None) or Cart(digest=digest)
-        own.user_id = user_id
+        own = found.pop(digest, None)
         if not found:
-            _query().filter(pk=digest).update(user_id=user_id)
+            if own and own.user_id != user_id:
+                _query().filter(pk=digest).update(user_id=user_id)
             return GatheredCopies()
+        own = own or Cart(digest=digest)
+        own.user_id = user_id
         before = own.content
         own.content = rules.combine(before, [row.content for row in found.values()])
         # Above the versions of all carts: the key of an order derives from digest and version, so no version may

@@ -7,14 +7,20 @@ from functools import cache
 from itertools import cycle
 from typing import Any, Final
 
+from django.contrib import auth
+from django.contrib.auth.backends import ModelBackend
 from django.contrib.auth.hashers import make_password
+from django.contrib.sessions.backends.base import SessionBase
+from django.contrib.sessions.backends.db import SessionStore as DatabaseStore
 from django.db import connection, models, transaction
 from django.db.models import F
+from django.http import HttpRequest
 from django.utils import timezone
 
 from accounts.models import LoginStats, User
 from accounts.selectors import find_rank, read_leaderboard
-from accounts.services import record_login
+from accounts.services import log_in, record_login
+from accounts.sessions.engine import SessionStore
 from loginlog.models import LoginMonth
 from loginlog.services import mark_login_as
 from mirror.models import Change
@@ -23,7 +29,8 @@ from mirror.relay.sql_only import sql_only
 from mirror.upkeep.rebuild import rebuild
 from tests.bench.table import Comparison
 
-MILLION, ASKED, LOGINS = 1_000_000, 20, 200
+MILLION, ASKED, LOGINS, WHOLE = 1_000_000, 20, 200, 40
+PASSWORD: Final = "a long password of the bench"
 UNMIRRORED: Final = "bench_loginstats"
 MONTH: Final = date(2026, 1, 1)
 
@@ -71,6 +78,17 @@ def comparisons() -> Iterator[Comparison]:
     rebuild(["user", "last_logins", "login_month"])
     for user in people:
         record_login(user)
+    encoded = make_password(PASSWORD)
+    User.objects.filter(pk__in=[user.pk for user in people[:WHOLE]]).update(password=encoded)
+    known = people[:WHOLE]
+    yield Comparison(
+        "a whole login: password, session, counts, in Redis when it returns",
+        "Django's login with sessions in SQL, counted by the ORM",
+        f"{WHOLE} logins",
+        ours=lambda: _do_for_each(known, _log_in_wholly),
+        theirs=lambda: _do_for_each(known, _log_in_by_django),
+        target=1 / 1.3,
+    )
     days = cycle(range(1, 29))
     yield Comparison(
         "one login counted and logged, in Redis when it returns",
@@ -93,10 +111,41 @@ def comparisons() -> Iterator[Comparison]:
     _clear()
 
 
-def _each(people: list[User], do: Callable[[User], None]) -> None:
+def _do_for_each(people: list[User], do: Callable[[User], None]) -> None:
     for user in people:
-        with transaction.atomic():
-            do(user)
+        do(user)
+
+
+def _log_in_wholly(user: User) -> None:
+    request = _make_request(SessionStore())
+    found = auth.authenticate(request, username=user.username, password=PASSWORD)
+    assert isinstance(found, User)
+    log_in(request, found)
+
+
+def _log_in_by_django(user: User) -> None:
+    """Do what ``django.contrib.auth.login`` does, and count the login by the ORM, without mirrors."""
+    request = _make_request(DatabaseStore())
+    found = ModelBackend().authenticate(request, username=user.username, password=PASSWORD)
+    assert isinstance(found, User)
+    with transaction.atomic():
+        request.session.cycle_key()
+        request.session[auth.SESSION_KEY] = str(found.pk)
+        request.session[auth.BACKEND_SESSION_KEY] = "django.contrib.auth.backends.ModelBackend"
+        request.session[auth.HASH_SESSION_KEY] = found.get_session_auth_hash()
+        _count(found)
+        request.session.save()
+
+
+def _make_request(session: SessionBase) -> HttpRequest:
+    request = HttpRequest()
+    request.META["REMOTE_ADDR"] = "192.0.2.1"
+    request.session = session
+    return request
+
+
+def _each(people: list[User], do: Callable[[User], None]) -> None:
+    _do_for_each(people, transaction.atomic(do))
 
 
 def _log_in_all(people: list[User], day: int) -> None:
