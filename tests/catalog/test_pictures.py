@@ -225,7 +225,7 @@ def test_a_merged_author_leaves_the_photo_to_one_without(client: Client, media: 
     assert Author.objects.get().photo in kept[0]
     assert list_files(media) == kept
     page = client.get(f"/authors/{into.pk}/").content.decode()
-    (path,) = re.findall(r'class="author-photo" src="([^"]+)"', page)
+    (path,) = re.findall(r'class="avatar author-photo" src="([^"]+)"', page)
     assert b"".join(client.get(path).streaming_content)[8:12] == b"WEBP"  # type: ignore[attr-defined]
     # A photo of its own replaces the one that was taken over.
     set_picture(PHOTO, into.pk, PHOTO.files.encode(make_picture("PNG")))
