@@ -1,10 +1,15 @@
 """Every page is fully translated, and each response names its language."""
 
+import re
+from datetime import datetime, timedelta
+
+import polib
 import pytest
 from django.conf import settings
 from django.template import engines
 from django.test import Client
 from django.utils import translation
+from django.utils.timesince import timesince
 from pytest_django.fixtures import Settings
 
 from accounts.models import User
@@ -39,6 +44,15 @@ PAGES = {
     "/no-such-page/": [("Page not found", "页面不存在"), ("Error 404", "错误 404")],
 }
 LANGUAGES = ["en", "zh-hans"]
+JUNE = datetime(2026, 6, 15)
+ONE_DAY = timedelta(days=1)
+
+
+def read_chinese() -> list[str]:
+    """Return the Chinese texts of all catalogues."""
+    paths = [messages.get_catalogue_path("zh_Hans", folder) for folder in messages.CATALOGUES]
+    entries = [entry for path in paths for entry in polib.pofile(str(path)) if not entry.obsolete]
+    return [entry.msgstr or entry.msgstr_plural[0] for entry in entries]
 
 
 @pytest.fixture
@@ -103,6 +117,12 @@ def test_compiled_messages_are_loaded() -> None:
     with translation.override("zh-hans"):
         assert translation.gettext("Welcome, %(name)s.") % {"name": "alice"} == "alice，欢迎光临。"
         assert translation.ngettext("%(shown)s book", "%(shown)s books", 1) == "%(shown)s 本书"
+        assert [timesince(JUNE - age, JUNE) for age in (ONE_DAY, 31 * ONE_DAY)] == ["1\xa0天", "1\xa0个月"]
+
+
+@pytest.mark.parametrize("wrong", ["(?<!注)册", "账户", "[。，：；！？、）] (?! )", " [。，：；！？、（]"])
+def test_chinese_has_one_word_for_each_concept_and_no_wide_gaps(wrong: str) -> None:
+    assert [text for text in read_chinese() if re.search(wrong, text)] == []
 
 
 def test_form_errors_are_translated(client: Client, book: Book) -> None:
