@@ -32,6 +32,7 @@ from jinja2.runtime import Context
 
 from common import bundles, frame
 from common.paths import make_absolute, make_path
+from common.spacing import close_gaps, gap
 from common.web.appearance import get_theme
 from common.web.visitors import get_visitor
 
@@ -174,6 +175,7 @@ FUNCTIONS: Final[Mapping[str, Any]] = {
     "frame_footer": frame.render_footer,
     "frame_head": frame.render_head,
     "frame_header": frame.render_header,
+    "gap": gap,
     "get_language": get_language,
     "icon": icon,
     "labelled": labelled,
@@ -194,6 +196,7 @@ FUNCTIONS: Final[Mapping[str, Any]] = {
 }
 FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "capfirst": defaultfilters.capfirst,
+    "close_gaps": close_gaps,
     "date": format_date,
     "default_if_none": defaultfilters.default_if_none,
     "filesizeformat": defaultfilters.filesizeformat,

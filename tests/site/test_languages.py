@@ -9,11 +9,13 @@ from django.conf import settings
 from django.template import engines
 from django.test import Client
 from django.utils import translation
+from django.utils.safestring import mark_safe
 from django.utils.timesince import timesince
 from pytest_django.fixtures import Settings
 
 from accounts.models import User
 from catalog.models import Book, Tag
+from common.spacing import close_gaps, gap
 from shop.money import format_money
 from tests.support.site.html import read_attributes
 from tests.support.warm_mirrors import rebuild
@@ -123,6 +125,15 @@ def test_compiled_messages_are_loaded() -> None:
 @pytest.mark.parametrize("wrong", ["(?<!注)册", "账户", "[。，：；！？、）] (?! )", " [。，：；！？、（]"])
 def test_chinese_has_one_word_for_each_concept_and_no_wide_gaps(wrong: str) -> None:
     assert [text for text in read_chinese() if re.search(wrong, text)] == []
+
+
+def test_spaces_separate_latin_and_chinese_words_only() -> None:
+    assert close_gaps("小明 和另外 3 人 提到了你。") == "小明和另外 3 人提到了你。"
+    assert close_gaps("Ann 提到了你。") == "Ann 提到了你。"
+    assert close_gaps(mark_safe("<a><bdi>小明</bdi></a> 和 <b>王五</b> 也关注了")) == "<a><bdi>小明</bdi></a>和<b>王五</b>也关注了"
+    for language, between in (("en", " "), ("zh-hans", "")):
+        with translation.override(language):
+            assert gap() == between
 
 
 def test_form_errors_are_translated(client: Client, book: Book) -> None:
