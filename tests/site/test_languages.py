@@ -42,7 +42,7 @@ PAGES = {
         ("New to Diptych?", "还没有账号？"),
         ("Name or email address</label>", "用户名或邮箱</label>"),
     ],
-    "/accounts/register/": [("Letters and digits", "文字和数字"), ("Confirm password", "密码")],
+    "/accounts/register/": [("Letters, numbers", "文字、数字"), ("Confirm password", "密码")],
     "/no-such-page/": [("Page not found", "页面不存在"), ("Error 404", "错误 404")],
 }
 LANGUAGES = ["en", "zh-hans"]
