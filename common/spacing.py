@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.safestring import mark_safe
 from django.utils.translation import get_language
 
 _WIDE: Final = "\u3000-\u9fff\uff00-\uffef"
@@ -16,7 +16,7 @@ def close_gaps(text: str) -> str:
     Elements may surround the name: HTML stays HTML.
     """
     found = _GAP.sub(r"\1", text)
-    return mark_safe(found) if isinstance(text, SafeString) else found
+    return mark_safe(found) if hasattr(text, "__html__") else found
 
 
 def gap() -> str:
