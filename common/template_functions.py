@@ -133,7 +133,7 @@ def format_local_time(moment: datetime, style: str = "full") -> str:
     if style == "day" or not _has_chosen_zone():
         return format_date(moment, "DATE_FORMAT")
     if style == "soon":
-        return format_date(moment, pgettext("format of a time without the year", "N j, P"))
+        return format_date(moment, pgettext("format of a time without the year", "M j, g:i A"))
     return format_date(moment, "TIME_FORMAT" if style == "clock" else "DATETIME_FORMAT")
 
 
@@ -144,13 +144,13 @@ def _has_chosen_zone() -> bool:
 def show_time(moment: datetime, style: str = "full", words: str = "") -> SafeString:
     """Return a time as an element. Unless the reader chose a zone, a script shows it in that of the device.
 
-    style: "full", "clock" (without the day), "day" (without the time), "soon" (without the year), or "age" (a script
-    shows how long ago it was). words: shown instead of the time, which is then the title.
+    style: "full", "clock" (without the day), "day" (without the time), "soon" (without the year), or "age" (the day; a
+    script shows the age during the first week). words: shown instead of the time, which is then the title.
     """
-    text = format_local_time(moment, style)
+    text = format_local_time(moment, "day" if style == "age" else style)
     attributes: dict[str, str | bool] = {"datetime": moment.isoformat(timespec="seconds")}
     if words or style == "age":
-        attributes["title"] = text
+        attributes["title"] = format_local_time(moment)
     if not _has_chosen_zone():
         attributes["data-local"] = style
     if style == "age":
