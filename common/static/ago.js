@@ -11,7 +11,7 @@
     clock: { timeStyle: "short" },
     day: DAY,
     age: DAY,
-    soon: { month: "short", day: "numeric", hour: "numeric", minute: "2-digit" },
+    soon: { month: "short", day: "numeric", hour: lang.startsWith("zh") ? "2-digit" : "numeric", minute: "2-digit" },
   };
   const format = (time, style) => new Intl.DateTimeFormat(lang, STYLES[style]).format(Date.parse(time.dateTime));
   // A time with other words, and an age, has the time as its title.
