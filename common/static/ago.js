@@ -26,7 +26,8 @@
     if (seconds >= WEEK) return;
     const [unit, length] = UNITS.find(([, length]) => seconds >= length) ?? ["second", 1];
     const count = seconds < 60 ? 0 : Math.floor(seconds / length); // "now" during the first minute
-    const text = words.format(-count, seconds < 60 ? "second" : unit);
+    // Chinese pages have a space beside digits, as in the times that the server writes.
+    const text = words.format(-count, seconds < 60 ? "second" : unit).replace(/(\d)(?=\p{sc=Han})/u, "$1\xa0");
     if (time.textContent !== text) time.textContent = text;
   };
   const sayAll = () => {
