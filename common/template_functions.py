@@ -32,6 +32,7 @@ from jinja2.runtime import Context
 
 from common import bundles, frame
 from common.paths import make_absolute, make_path
+from common.spacing import close_gaps, gap
 from common.web.appearance import get_theme
 from common.web.visitors import get_visitor
 
@@ -132,7 +133,7 @@ def format_local_time(moment: datetime, style: str = "full") -> str:
     if style == "day" or not _has_chosen_zone():
         return format_date(moment, "DATE_FORMAT")
     if style == "soon":
-        return format_date(moment, pgettext("format of a time without the year", "N j, P"))
+        return format_date(moment, pgettext("format of a time without the year", "M j, g:i A"))
     return format_date(moment, "TIME_FORMAT" if style == "clock" else "DATETIME_FORMAT")
 
 
@@ -143,13 +144,13 @@ def _has_chosen_zone() -> bool:
 def show_time(moment: datetime, style: str = "full", words: str = "") -> SafeString:
     """Return a time as an element. Unless the reader chose a zone, a script shows it in that of the device.
 
-    style: "full", "clock" (without the day), "day" (without the time), "soon" (without the year), or "age" (a script
-    shows how long ago it was). words: shown instead of the time, which is then the title.
+    style: "full", "clock" (without the day), "day" (without the time), "soon" (without the year), or "age" (the day; a
+    script shows the age during the first week). words: shown instead of the time, which is then the title.
     """
-    text = format_local_time(moment, style)
+    text = format_local_time(moment, "day" if style == "age" else style)
     attributes: dict[str, str | bool] = {"datetime": moment.isoformat(timespec="seconds")}
     if words or style == "age":
-        attributes["title"] = text
+        attributes["title"] = format_local_time(moment)
     if not _has_chosen_zone():
         attributes["data-local"] = style
     if style == "age":
@@ -174,6 +175,7 @@ FUNCTIONS: Final[Mapping[str, Any]] = {
     "frame_footer": frame.render_footer,
     "frame_head": frame.render_head,
     "frame_header": frame.render_header,
+    "gap": gap,
     "get_language": get_language,
     "icon": icon,
     "labelled": labelled,
@@ -194,6 +196,7 @@ FUNCTIONS: Final[Mapping[str, Any]] = {
 }
 FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "capfirst": defaultfilters.capfirst,
+    "close_gaps": close_gaps,
     "date": format_date,
     "default_if_none": defaultfilters.default_if_none,
     "filesizeformat": defaultfilters.filesizeformat,

@@ -41,7 +41,7 @@ class RegisterForm(FocusFirstMixin, SetPasswordMixin, forms.Form):
 
     username = NameField(
         validators=[valid_new_name],
-        help_text=_("Letters and digits of any script, with single spaces or . _ - ' between them."),
+        help_text=_("Letters, numbers, spaces and . _ - '"),
     )
     email = AddressField(
         label=_("Email address (optional)"),

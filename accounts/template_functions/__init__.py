@@ -10,13 +10,14 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.timesince import timesince
 from django.utils.timezone import now
-from django.utils.translation import get_language
+from django.utils.translation import get_language, pgettext
 from django.utils.translation import gettext as _
 
 from accounts.names import make_public_path
 from accounts.passwords.advice import find_min_length
 from common.public_pages import limit_life
 from common.rendered import remember_rendered
+from common.template_functions import format_number
 
 MAX_AGES: Final = 4096  # texts
 MAX_BYTES: Final = 1_000_000  # of remembered rows; each takes about 300 bytes
@@ -45,6 +46,20 @@ def _describe_age(moment: datetime, minutes: int, language: str | None) -> str:
     return _("%(since)s ago") % {"since": timesince(moment, moment + timedelta(minutes=minutes), depth=1)}
 
 
+def ordinal(number: int) -> str:
+    """Return a rank in words: "1st", "22nd", "1,113th"."""
+    match 0 if number % 100 in (11, 12, 13) else number % 10:
+        case 1:
+            words = pgettext("a rank", "%(n)sst")
+        case 2:
+            words = pgettext("a rank", "%(n)snd")
+        case 3:
+            words = pgettext("a rank", "%(n)srd")
+        case _:
+            words = pgettext("a rank", "%(n)sth")
+    return words % {"n": format_number(number, "0g")}
+
+
 @remember_rendered(MAX_BYTES)
 def ranking_row(rank: int, name: str, login_times: int, is_me: bool) -> SafeString:
     """Return a row of the leaderboard."""
@@ -61,6 +76,7 @@ def last_login(name: str, time: datetime, age: str) -> SafeString:
 FUNCTIONS: Final[Mapping[str, Any]] = {
     "last_login": last_login,
     "min_password_length": find_min_length,
+    "ordinal": ordinal,
     "person_link": person_link,
     "ranking_row": ranking_row,
 }

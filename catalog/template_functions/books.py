@@ -29,6 +29,7 @@ from common.form_parts import render_for
 from common.frame import find_way_back
 from common.paths import make_path
 from common.rendered import remember_rendered
+from common.spacing import close_gaps
 from common.template_functions import format_number, visitor
 
 _COUNT: Final = ' <span class="count"><span class="sr-only">{} </span>{}</span>'
@@ -103,7 +104,9 @@ def authors_linked(book: Mapping[str, Any]) -> SafeString:
 def first_author(book: Mapping[str, Any]) -> SafeString:
     """Return the name of the first author with a link, and whether there are others: for cards of one height."""
     link = link_authors(book["author_ids"][:1], book["authors"][:1])
-    return format_html(gettext("%(name)s and others") % {"name": "{}"}, link) if len(book["authors"]) > 1 else link
+    if len(book["authors"]) < 2:
+        return link
+    return mark_safe(close_gaps(format_html(gettext("%(name)s and others") % {"name": "{}"}, link)))
 
 
 def title_link(book: Mapping[str, Any]) -> SafeString:

@@ -1,27 +1,33 @@
-// Show times as the visitor's clock does, and the age of each <time data-ago>. This happens in the browser, because a page
-// may come from a cache, and the server does not know the visitor's time zone. Without this script pages show dates.
+// Show times as the visitor's clock does, and the age of each recent <time data-ago>. This happens in the browser, because
+// a page may come from a cache, and the server does not know the time zone. Without this script pages show dates.
 (() => {
   const UNITS = [["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]];
-  const MONTH = 30 * 86400; // for older times the date is more useful
+  const WEEK = 7 * 86400; // for older times the date is more useful
   const { lang } = document.documentElement;
   const words = new Intl.RelativeTimeFormat(lang, { numeric: "auto" });
+  const DAY = { dateStyle: "medium" };
   const STYLES = {
+    full: { ...DAY, timeStyle: "short" },
     clock: { timeStyle: "short" },
-    day: { dateStyle: "long" },
-    soon: { month: "short", day: "numeric", hour: "numeric", minute: "2-digit" },
+    day: DAY,
+    age: DAY,
+    soon: { month: "short", day: "numeric", hour: lang.startsWith("zh") ? "2-digit" : "numeric", minute: "2-digit" },
   };
-  const FULL = { dateStyle: "long", timeStyle: "short" };
-  // A time with other words has the time as its title.
+  const format = (time, style) => new Intl.DateTimeFormat(lang, STYLES[style]).format(Date.parse(time.dateTime));
+  // A time with other words, and an age, has the time as its title.
   const localize = (time) => {
-    const text = new Intl.DateTimeFormat(lang, STYLES[time.dataset.local] ?? FULL).format(Date.parse(time.dateTime));
-    time[time.title ? "title" : "textContent"] = text;
+    const style = time.dataset.local;
+    if (style === "age" || !time.title) time.textContent = format(time, style);
+    if (time.title) time.title = format(time, "full");
     delete time.dataset.local;
   };
   const say = (time) => {
     const seconds = Math.max(0, (Date.now() - Date.parse(time.dateTime)) / 1000); // the clock of the browser may be slow
+    if (seconds >= WEEK) return;
     const [unit, length] = UNITS.find(([, length]) => seconds >= length) ?? ["second", 1];
     const count = seconds < 60 ? 0 : Math.floor(seconds / length); // "now" during the first minute
-    const text = seconds < MONTH ? words.format(-count, seconds < 60 ? "second" : unit) : time.title;
+    // Chinese pages have a space beside digits, as in the times that the server writes.
+    const text = words.format(-count, seconds < 60 ? "second" : unit).replace(/(\d)(?=\p{sc=Han})/u, "$1\xa0");
     if (time.textContent !== text) time.textContent = text;
   };
   const sayAll = () => {

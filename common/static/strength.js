@@ -13,7 +13,8 @@
   const [meter, said] = [part.querySelector("meter"), part.querySelector("[role=status]")];
   const labels = part.dataset.strength.split("|");
   const others = field.form.querySelectorAll("input[name=username], input[name=email]");
-  field.after(part);
+  const help = document.getElementById(`${field.id}-help`);
+  (help ?? field.parentElement).prepend(part);
   part.hidden = false; // a screen reader announces changes of what is already shown
 
   const isRun = (text) => ROWS.some((row) => row.includes(text) || row.includes([...text].reverse().join("")));

@@ -14,7 +14,7 @@ from demo.shop.visits import SEED
 from shop.book_views import popularity
 from shop.models import Sale, SaleItem
 
-SALE_NAME: Final = "This week's finds"
+SALE_NAME: Final = "This week’s finds"
 SALE_ITEM_COUNT: Final = 14
 SALE_DAYS: Final = 3
 VIEWS_OF_READER: Final = 5

@@ -41,7 +41,6 @@ class Calendar:
     """A calendar. ``days`` has the login days, ascending.
 
     ``longest`` is the longest streak in the range, and ``current`` the streak that includes today or yesterday.
-    ``is_own``: for the user's own page, which speaks of visits instead of logins.
     """
 
     shown: Range
@@ -49,7 +48,6 @@ class Calendar:
     days: list[date]
     longest: int
     current: int
-    is_own: bool
 
     @cached_property
     def months(self) -> list[Month]:
@@ -59,7 +57,7 @@ class Calendar:
             own = tuple(day for day in self.days if first <= day <= last)
             # Any day before or after the month gives the same picture.
             nearest = max(first - ONE_DAY, min(self.today, last + ONE_DAY))
-            found.append(_build_month(first, last, own, nearest, self.is_own))
+            found.append(_build_month(first, last, own, nearest))
         return found
 
     @property
@@ -79,7 +77,7 @@ class Calendar:
         }
 
 
-def build_calendar(user: User | int, shown: Range, today: date, *, is_own: bool = False) -> Calendar:
+def build_calendar(user: User | int, shown: Range, today: date) -> Calendar:
     """Return a user's calendar of a range.
 
     Takes one round trip if the range contains today, else one more for the current streak. A current streak that began
@@ -93,7 +91,7 @@ def build_calendar(user: User | int, shown: Range, today: date, *, is_own: bool 
             user, selectors.find_login_days(user, today - STREAK_LOOK_BACK, today), today - STREAK_LOOK_BACK, today
         )
     longest = streaks.longest(streaks.to_bits(found, shown.first))
-    return Calendar(shown, today, found, longest, current, is_own)
+    return Calendar(shown, today, found, longest, current)
 
 
 def _find_current_streak(user: User | int, recent: Sequence[date], since: date, today: date) -> int:
@@ -115,18 +113,14 @@ def _describe_day(day: date, state: str, language: str | None) -> str:
 
 
 @remember_rendered(MAX_BYTES, measure=lambda month: len(month.sheet.picture))
-def _build_month(first: date, last: date, own: tuple[date, ...], today: date, is_own: bool) -> Month:
+def _build_month(first: date, last: date, own: tuple[date, ...], today: date) -> Month:
     """Draw a month with these login days."""
-    if is_own:
-        count, state = ngettext("%(n)d day visited", "%(n)d days visited", len(own)), _("visited")
-    else:
-        count, state = ngettext("%(n)d day with a login", "%(n)d days with a login", len(own)), _("logged in")
-    count %= {"n": len(own)}
+    count = ngettext("%(n)d day with a login", "%(n)d days with a login", len(own)) % {"n": len(own)}
     name = f"{heatmap.format_month(first)}: {count}" + (f": {heatmap.format_days(own)}" if own else "")
     on, language = set(own), get_language()
 
     def title(day: date) -> str:
-        return _describe_day(day, state if day in on else "", language)
+        return _describe_day(day, _("logged in") if day in on else "", language)
 
     levels = dict.fromkeys(own, heatmap.MAX_LEVEL)
     return Month(heatmap.draw_sheet(first, last, levels, name=name, day_title=title, today=today), list(own))

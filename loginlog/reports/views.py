@@ -50,7 +50,7 @@ def _show_calendar(request: HttpRequest, user_id: int, context: dict[str, Any]) 
         shown = parameters.parse_range(request.GET, parameters.year_range(now.year), now)
     except BadQuery as error:
         return _respond_invalid(request, "loginlog/calendar.html", error, context)
-    found = build_calendar(user_id, shown, now, is_own="person" not in context)
+    found = build_calendar(user_id, shown, now)
     if wants_json(request):
         return json_response(found.as_json())
     context |= {"calendar": found, "asked": shown, **_find_neighbouring_years(shown, now.year)}

@@ -1,7 +1,7 @@
 """Readers with similar taste: those with the most books in common on public shelves.
 
 SQL computes them once a day, slice by slice. Private accounts and shelves that are not public take no part, because
-the number of books in common would tell what is on them.
+the number of books in common would tell what is on them. Accounts of staff are not suggested.
 """
 
 from collections import defaultdict
@@ -95,7 +95,7 @@ def _find_next_readers(entries: QuerySet[ShelfEntry], after: int) -> list[int]:
 def _find_similar(entries: QuerySet[ShelfEntry], ids: Sequence[int]) -> dict[int, list[list[int]]]:
     """Return, by reader, the most similar readers as pairs of id and number of books."""
     mine, own_values = _compile(entries.filter(user_id__in=ids))
-    other, values = _compile(entries)
+    other, values = _compile(entries.filter(user__is_staff=False))
     found: dict[int, list[list[int]]] = defaultdict(list)
     with connections[database()].cursor() as cursor:
         cursor.execute(_SELECT_PAIRS.format(mine=mine, other=other, least=MIN_BOOKS), [*own_values, *values])

@@ -29,7 +29,12 @@ class CommonReaders:
     @property
     def is_cut(self) -> bool:
         """Return whether ``named`` is incomplete."""
-        return self.is_more or self.count > len(self.named)
+        return self.is_more or self.unnamed > 0
+
+    @property
+    def unnamed(self) -> int:
+        """Return the number of readers that ``named`` lacks."""
+        return self.count - len(self.named)
 
 
 class CommonFollows(NamedTuple):

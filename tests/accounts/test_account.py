@@ -82,7 +82,7 @@ def test_a_user_without_logins_has_no_last_login(alice: User, is_warm: bool) -> 
 def test_the_page_offers_to_add_a_missing_address(here: Client, alice: User) -> None:
     User.objects.filter(pk=alice.pk).update(email="")
     found = page(here)
-    assert "not set" in found
+    assert "Not set" in found
     assert "Add email address" in found
 
 

@@ -4,9 +4,11 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import translation
 
 from accounts.leaderboard.page import PAGE_SIZE
 from accounts.models import User
+from accounts.template_functions import ordinal
 from mirror.redis.recorder import record
 from mirror.relay.sql_only import sql_only
 from tests.support.accounts.people import NOON, make_people, warm_users
@@ -129,6 +131,13 @@ def test_names_are_escaped(client: Client) -> None:
     warm_users()
     for path in (BOARD, "/"):
         assert "<b>bold" not in client.get(path).content.decode()
+
+
+def test_ranks_are_ordinal_numbers() -> None:
+    shown = [ordinal(number) for number in (1, 2, 3, 4, 11, 12, 13, 21, 102, 1113)]
+    assert shown == ["1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "102nd", "1,113th"]
+    with translation.override("zh-hans"):
+        assert ordinal(22) == "第 22 名"
 
 
 def test_an_empty_board_shows_a_message(client: Client) -> None:

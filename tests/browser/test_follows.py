@@ -44,7 +44,7 @@ def page(request: pytest.FixtureRequest, town: dict[str, User], open_page: OpenP
 
 def test_suggested_user_is_followed_and_unfollowed(page: Page) -> None:
     page.get_by_role("link", name="Döra O'Neil").click()
-    expect(page.get_by_text("1 person you follow follows Döra O'Neil: bob")).to_be_visible()
+    expect(page.get_by_text("Followed by bob")).to_be_visible()
     page.get_by_role("button", name="Follow Döra O'Neil", exact=True).click()
     unfollow = page.get_by_role("button", name="Unfollow Döra O'Neil", exact=True)
     expect(unfollow).to_be_visible()

@@ -97,7 +97,7 @@ def test_months_and_days_are_reachable_by_keyboard(open_page: OpenPage, live_ser
         page.keyboard.press("Tab")
         link = page.locator(":focus")
         expect(link).to_have_attribute("href", f"#m{date(today().year, month, 1):%Y-%m}")
-    expect(link).to_have_accessible_name(re.compile(r": \d+ days? visited: .*\d$"))
+    expect(link).to_have_accessible_name(re.compile(r": \d+ days? with a login: .*\d$"))
     page.keyboard.press("Enter")
     row = page.locator(":focus")
     expect(row).to_have_attribute("id", f"m{today():%Y-%m}")

@@ -39,9 +39,9 @@ def test_the_page_shows_a_sheet_and_the_days_of_each_month(browser: Client, alic
     login_marks.write_marks({(date(2024, 2, day), "client", alice.pk) for day in (3, 4, 5, 29)})
     html = browser.get("/loginlog/?from=2024-01-01&to=2024-12-31").content.decode()
     assert html.count('<svg class="sheet-of-days"') == 12
-    assert "<h1>My visits</h1>" in html
+    assert "<h1>My logins</h1>" in html
     assert "<details><summary>Choose dates</summary>" in html
-    assert 'aria-label="February 2024: 4 days visited: 3–5, 29"' in html
+    assert 'aria-label="February 2024: 4 days with a login: 3–5, 29"' in html
     assert '<a href="#m2024-02">' in html
     assert '<tr id="m2024-02" tabindex="-1">' in html
     assert html.count('<g class="l4">') == 4
@@ -201,7 +201,7 @@ def test_years_link_to_their_neighbours_up_to_today(browser: Client) -> None:
 
 def test_an_empty_year_has_a_hint(browser: Client) -> None:
     html = browser.get("/loginlog/?from=2001-01-01&to=2001-12-31").content.decode()
-    assert "No visits in this period." in html
+    assert "No logins in this period." in html
     assert "is marked here" in html
 
 

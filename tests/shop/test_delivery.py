@@ -158,7 +158,7 @@ def test_days_of_arrival_are_working_days_in_words() -> None:
     assert [add_working_days(sunday, days).isoformat()[5:] for days in (0, 1)] == ["11-30", "11-30"]
     assert describe_arrival(date(2026, 12, 1), date(2026, 12, 3), friday) == "arrives Tue to Thu"
     assert describe_arrival(date(2026, 12, 1), date(2026, 12, 1), friday) == "arrives Tue"
-    assert describe_arrival(date(2026, 12, 7), date(2026, 12, 9), friday) == "arrives Mon December 7 to Wed December 9"
+    assert describe_arrival(date(2026, 12, 7), date(2026, 12, 9), friday) == "arrives Mon Dec 7 to Wed Dec 9"
     assert describe_arrival(None, None, friday) == ""
 
 

@@ -1,14 +1,21 @@
 """Every page is fully translated, and each response names its language."""
 
+import re
+from datetime import UTC, datetime, timedelta
+
+import polib
 import pytest
 from django.conf import settings
 from django.template import engines
 from django.test import Client
 from django.utils import translation
+from django.utils.safestring import mark_safe
+from django.utils.timesince import timesince
 from pytest_django.fixtures import Settings
 
 from accounts.models import User
 from catalog.models import Book, Tag
+from common.spacing import close_gaps, gap
 from shop.money import format_money
 from tests.support.site.html import read_attributes
 from tests.support.warm_mirrors import rebuild
@@ -35,10 +42,19 @@ PAGES = {
         ("New to Diptych?", "还没有账号？"),
         ("Name or email address</label>", "用户名或邮箱</label>"),
     ],
-    "/accounts/register/": [("Letters and digits", "文字和数字"), ("Confirm password", "密码")],
+    "/accounts/register/": [("Letters, numbers", "文字、数字"), ("Confirm password", "密码")],
     "/no-such-page/": [("Page not found", "页面不存在"), ("Error 404", "错误 404")],
 }
 LANGUAGES = ["en", "zh-hans"]
+JUNE = datetime(2026, 6, 15, tzinfo=UTC)
+ONE_DAY = timedelta(days=1)
+
+
+def read_chinese() -> list[str]:
+    """Return the Chinese texts of all catalogues."""
+    paths = [messages.get_catalogue_path("zh_Hans", folder) for folder in messages.CATALOGUES]
+    entries = [entry for path in paths for entry in polib.pofile(str(path)) if not entry.obsolete]
+    return [entry.msgstr or entry.msgstr_plural[0] for entry in entries]
 
 
 @pytest.fixture
@@ -103,6 +119,21 @@ def test_compiled_messages_are_loaded() -> None:
     with translation.override("zh-hans"):
         assert translation.gettext("Welcome, %(name)s.") % {"name": "alice"} == "alice，欢迎光临。"
         assert translation.ngettext("%(shown)s book", "%(shown)s books", 1) == "%(shown)s 本书"
+        assert [timesince(JUNE - age, JUNE) for age in (ONE_DAY, 31 * ONE_DAY)] == ["1\xa0天", "1\xa0个月"]
+
+
+@pytest.mark.parametrize("wrong", ["(?<!注)册", "账户", "[。，：；！？、）] (?! )", " [。，：；！？、（]"])
+def test_chinese_has_one_word_for_each_concept_and_no_wide_gaps(wrong: str) -> None:
+    assert [text for text in read_chinese() if re.search(wrong, text)] == []
+
+
+def test_spaces_separate_latin_and_chinese_words_only() -> None:
+    assert close_gaps("小明 和另外 3 人 提到了你。") == "小明和另外 3 人提到了你。"
+    assert close_gaps("Ann 提到了你。") == "Ann 提到了你。"
+    assert close_gaps(mark_safe("<a><bdi>小明</bdi></a> 和 <b>王五</b>")) == "<a><bdi>小明</bdi></a>和<b>王五</b>"
+    for language, between in (("en", " "), ("zh-hans", "")):
+        with translation.override(language):
+            assert gap() == between
 
 
 def test_form_errors_are_translated(client: Client, book: Book) -> None:

@@ -10,6 +10,7 @@ from django.utils.translation import ngettext
 
 from accounts.notifications.selectors import Shown
 from accounts.template_functions import person_link
+from common.spacing import close_gaps
 
 
 def render_sentence(shown: Shown) -> SafeString:
@@ -17,13 +18,13 @@ def render_sentence(shown: Shown) -> SafeString:
     people = _join_names(shown, [person_link(name) for name in shown.names])
     values = {"people": people, "title": f"<bdi>{escape(shown.detail.title)}</bdi>"}
     # The names and the title are HTML, and the rest is a text of the site.
-    return mark_safe(str(escape(shown.kind.sentence)) % values)
+    return mark_safe(close_gaps(str(escape(shown.kind.sentence)) % values))
 
 
 def write_sentence(shown: Shown) -> str:
     """Return the sentence of a notification as plain text."""
     values = {"people": _join_names(shown, shown.names), "title": shown.detail.title}
-    return str(shown.kind.sentence) % values
+    return close_gaps(str(shown.kind.sentence) % values)
 
 
 def _join_names(shown: Shown, names: Sequence[str]) -> str:

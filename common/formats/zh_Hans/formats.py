@@ -1,4 +1,5 @@
-"""Chinese formats: 12,345. Django uses no separator and groups of four digits."""
+"""Chinese formats: 12,345 and 9月5日. Django uses no separator, groups of four digits, and 09月5日."""
 
 THOUSAND_SEPARATOR = ","
 NUMBER_GROUPING = 3
+MONTH_DAY_FORMAT = "n月j日"

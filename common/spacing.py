@@ -1,0 +1,24 @@
+"""Spaces in Chinese texts: one beside Latin letters, and none between Chinese characters or after full-width marks."""
+
+import re
+from typing import Final
+
+from django.utils.safestring import mark_safe
+from django.utils.translation import get_language
+
+_WIDE: Final = "\u3000-\u9fff\uff00-\uffef"
+_GAP: Final = re.compile(rf"([{_WIDE}](?:</\w+>)*) (?=(?:<\w[^>]*>)*[{_WIDE}])")
+
+
+def close_gaps(text: str) -> str:
+    """Return a Chinese sentence without the space that stands beside a name, if that name is Chinese, too.
+
+    Elements may surround the name: HTML stays HTML.
+    """
+    found = _GAP.sub(r"\1", text)
+    return mark_safe(found) if hasattr(text, "__html__") else found
+
+
+def gap() -> str:
+    """Return what stands between two sentences: a space, or nothing, as full-width marks contain theirs."""
+    return "" if (get_language() or "").startswith("zh") else " "
