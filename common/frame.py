@@ -7,6 +7,7 @@ from functools import cache
 from typing import Final
 from urllib.parse import urlencode
 
+from django.contrib.auth.base_user import AbstractBaseUser
 from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.urls import get_script_prefix
@@ -25,6 +26,22 @@ LINKED_VIEWS: Final = (
     *("home", "catalog:list", "shop:sale", "social:global", "social:home", "accounts:leaderboard"),
     *("accounts:account", "about", "help", "privacy", "terms"),
 )
+# The links of the header that other pages mark as well, by view or by app.
+_FEED: Final = (
+    *("social:home", "social:global", "social:mentions", "social:people", "social:requests", "social:post"),
+    *("social:post_history", "social:hashtag"),
+)
+_BOOKS: Final = ("catalog", "search", "reviews", "wishes", "author", "social:book_posts", "social:author_posts")
+_OWN: Final = (
+    *("accounts", "loginlog", "shop:orders", "shop:order", "shop:cancel_order", "shop:return_books", "shop:addresses"),
+    *("shop:add_address", "shop:address", "shop:alerts"),
+)
+PARTS: Final = {
+    **dict.fromkeys(_FEED, "social:home"),
+    **dict.fromkeys(_BOOKS, "catalog:list"),
+    **dict.fromkeys(_OWN, "accounts:account"),
+    "accounts:leaderboard": "accounts:leaderboard",
+}
 
 
 @cache
@@ -36,6 +53,20 @@ def _list_linked_paths(script_prefix: str) -> frozenset[str]:
 def _find_here(request: HttpRequest) -> str:
     """Return the path of the current page if the frame links to it, else ""."""
     return request.path if request.path in _list_linked_paths(get_script_prefix()) else ""
+
+
+def _find_part(request: HttpRequest, visitor: AbstractBaseUser | None) -> str:
+    """Return the path of the header's link to the part of the site with the current page, or ""."""
+    match = request.resolver_match
+    if match is None:
+        return _find_here(request)
+    if match.view_name == "social:person" and visitor is not None and match.kwargs["name"] == visitor.get_username():
+        return make_path("accounts:account")
+    view = PARTS.get(match.view_name) or PARTS.get(match.app_name)
+    # The header of visitors without a login links to all posts instead of a feed of their own.
+    if view == "social:home" and visitor is None:
+        view = "social:global"
+    return make_path(view) if view else _find_here(request)
 
 
 @remember_rendered(MAX_BYTES)
@@ -50,14 +81,14 @@ def render_header(context: Context) -> SafeString:
     request: HttpRequest = context["request"]
     match = request.resolver_match
     is_on_shelves = match is not None and match.app_name in ("shelves", "lists", "library")
-    is_reader = get_visitor(request) is not None
-    here = get_script_prefix(), _find_here(request)
-    return _render_header(here, str(context.get("search_query") or ""), is_reader, is_on_shelves)
+    visitor = get_visitor(request)
+    here = get_script_prefix(), _find_part(request, visitor)
+    return _render_header(here, str(context.get("search_query") or ""), visitor is not None, is_on_shelves)
 
 
 @remember_rendered(MAX_BYTES)
 def _render_header(here: tuple[str, str], search_query: str, is_reader: bool, is_on_shelves: bool) -> SafeString:
-    """Return the beginning of the header. here: the script prefix and the path of the current page."""
+    """Return the beginning of the header. here: the script prefix and the path of the marked link."""
     shown = {"here": here[1], "search_query": search_query, "is_reader": is_reader, "is_on_shelves": is_on_shelves}
     return render_to_string("partials/frame_header.html", shown)
 

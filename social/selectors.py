@@ -27,9 +27,13 @@ def get_home_timeline(user_id: int, after: int | None = None) -> PostPage:
 
 
 def get_newest_home_posts(user_id: int, count: int) -> PostPage:
-    """Return the newest posts of a reader's home timeline, fewer than a page, without a next page."""
-    page = HomeFeed(user_id).read_page(None, count)
-    return PostPage(page.posts, None, page.newest)
+    """Return the newest posts of a reader's home timeline, without a next page: those with a book, if its first page
+    has as many.
+    """
+    page = HomeFeed(user_id).read_page(None)
+    about_books = [post for post in page.posts if post["book"]]
+    shown = about_books if len(about_books) >= count else page.posts
+    return PostPage(shown[:count], None, page.newest)
 
 
 def get_global_timeline(viewer: int | None, after: int | None = None) -> PostPage:

@@ -215,7 +215,8 @@ def _answer_card(request: HttpRequest, user_id: int, book_id: int) -> HttpRespon
     book, entry = get_book(book_id), find_entry(user_id, book_id)
     if book is None:
         raise Http404
-    return HttpResponse(render_card_shelf(book_id, book["title"], entry, is_anchor=True, is_part=True))
+    is_anchor = request.POST["on_card"] != "strip"
+    return HttpResponse(render_card_shelf(book_id, book["title"], entry, is_anchor=is_anchor, is_part=True))
 
 
 def _apply_change(user_id: int, book_id: int, given: dict[str, Any]) -> None:

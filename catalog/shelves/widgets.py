@@ -32,11 +32,16 @@ class ShelfTab(NamedTuple):
 
 
 class HistogramBar(NamedTuple):
-    """A bar of the histogram. stars: in halves. width: in percent of the longest bar."""
+    """A bar of the histogram: the ratings with as many whole stars. width: in percent of the longest bar.
+
+    stars: in halves. exact: the readers who gave exactly these. others: pairs of other stars and their readers.
+    """
 
     stars: int
     readers: int
     width: int
+    exact: int
+    others: tuple[tuple[int, int], ...]
 
 
 class ShownEntry(NamedTuple):
@@ -151,6 +156,7 @@ def render_readers(request: HttpRequest, book_id: int, *, is_part: bool = False)
         "want": readers.counts[Shelf.WANT],
         "ratings": readers.ratings,
         "mean": readers.mean,
+        "mean_halves": round(2 * (readers.mean or 0)),
         "bars": tuple(_build_bars(readers)),
         "is_part": is_part,
     }
@@ -158,11 +164,16 @@ def render_readers(request: HttpRequest, book_id: int, *, is_part: bool = False)
 
 
 def _build_bars(readers: BookReaders) -> list[HistogramBar]:
-    most = max(readers.stars.values()) or 1
-    return [
-        HistogramBar(stars, count, round(100 * count / most))
-        for stars, count in sorted(readers.stars.items(), reverse=True)
-    ]
+    rows: dict[int, dict[int, int]] = {stars: {} for stars in range(10, 0, -2)}
+    for stars, count in sorted(readers.stars.items()):
+        if count:
+            rows[max(2, stars - stars % 2)][stars] = count  # half a star is in the last row
+    most = max(sum(row.values()) for row in rows.values()) or 1
+    bars = []
+    for stars, row in rows.items():
+        count, exact = sum(row.values()), row.pop(stars, 0)
+        bars.append(HistogramBar(stars, count, round(100 * count / most), exact, tuple(row.items())))
+    return bars
 
 
 def build_tabs(

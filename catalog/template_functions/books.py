@@ -102,11 +102,9 @@ def authors_linked(book: Mapping[str, Any]) -> SafeString:
 
 
 def first_author(book: Mapping[str, Any]) -> SafeString:
-    """Return the name of the first author with a link, and whether there are others: for cards of one height."""
-    link = link_authors(book["author_ids"][:1], book["authors"][:1])
-    if len(book["authors"]) < 2:
-        return link
-    return mark_safe(close_gaps(format_html(gettext("%(name)s and others") % {"name": "{}"}, link)))
+    """Return the name of the first author with a link, and the number of others: for cards of one height."""
+    link, others = link_authors(book["author_ids"][:1], book["authors"][:1]), len(book["authors"]) - 1
+    return format_html("{} <span>+{}</span>", link, others) if others > 0 else link
 
 
 def title_link(book: Mapping[str, Any]) -> SafeString:
@@ -178,7 +176,7 @@ def _render_shelf(raw: bytes, shelf: str) -> SafeString:
 
 @remember_rendered(MAX_BYTES, measure=lambda made: sum(map(len, made)))
 def _render_cards(raws: tuple[bytes, ...], words: tuple[SafeString, ...]) -> list[SafeString]:
-    return [mark_safe(_render_card(raw) + more) for raw, more in zip(raws, words, strict=True)]
+    return [mark_safe(f"{_render_card(raw)}{more}</div>") for raw, more in zip(raws, words, strict=True)]
 
 
 @remember_rendered(MAX_BYTES)

@@ -91,6 +91,7 @@
       const field = document.getElementById(old.id);
       if (!field || field === old) return;
       field.value = old.value;
+      field.closest("details")?.setAttribute("open", "");
       if (old === focused) field.focus(); // the new part may have moved the focus
       // The browser reports a change only of text that was typed into this very field.
       field.addEventListener("blur", () => htmx.trigger(field, "change"), { once: true });

@@ -61,7 +61,7 @@ def clean(text: str, limits: Limits = OF_POSTS) -> str:
 
 
 def shorten(text: str) -> str:
-    """Return a cleaned text of one line, or as many of its first words as a post may have, and "…"."""
+    """Return a cleaned text, or as many of its first words as a post may have, and "…"."""
     if count_characters(text) <= MAX_CHARACTERS and len(text) <= OF_POSTS.code_points:
         return text
     # One character is left for the dots.

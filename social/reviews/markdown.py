@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from django.template.loader import render_to_string
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext
 from markdown_it import MarkdownIt
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
@@ -42,7 +43,9 @@ def render_markdown(text: str, mentions: tuple[str, ...] = ()) -> SafeString:
 
 
 def strip_markdown(text: str, *, with_spoilers: bool = False) -> str:
-    """Return the words of a review without marks, in one paragraph. Without spoilers, "…" stands for each."""
+    """Return the words of a review without marks, its paragraphs and items in lines. Without spoilers, a word in square
+    brackets stands for each.
+    """
     parts: list[str] = []
     begins_item = False
     for block in _parser.parse(_close_spoilers(text)):
@@ -50,7 +53,8 @@ def strip_markdown(text: str, *, with_spoilers: bool = False) -> str:
         if words.strip():
             parts.append(f"{BULLET} {words}" if begins_item else words)
         begins_item = block.type == "list_item_open" or (begins_item and not words)
-    return " ".join(" ".join(parts).split())
+    lines = (" ".join(line.split()) for line in "\n".join(parts).splitlines())
+    return "\n".join(filter(None, lines))
 
 
 def is_too_nested(text: str) -> bool:
@@ -67,9 +71,9 @@ def _join_words(tokens: Sequence[Token], with_spoilers: bool) -> str:
     parts: list[str] = []
     for token in tokens:
         if token.type == "spoiler":
-            parts.append(_join_words(token.children or (), with_spoilers) if with_spoilers else "…")
+            parts.append(_join_words(token.children or (), with_spoilers) if with_spoilers else gettext("[spoiler]"))
         elif token.type in ("softbreak", "hardbreak"):
-            parts.append(" ")
+            parts.append("\n")
         else:
             parts.append(token.content)
     return "".join(parts)

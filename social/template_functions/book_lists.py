@@ -12,6 +12,7 @@ from common.template_functions import render_part, visitor
 from social.relations.profiles import find_people
 
 MAX_LISTS: Final = 5  # fewer than the page reads, because the visitor may have blocked some of their readers
+MAX_SHOWN: Final = 3  # the others open below
 
 
 @pass_context
@@ -25,4 +26,5 @@ def lists_with_book(context: Context, row_ids: Sequence[int]) -> SafeString:
     # Without the readers whom the visitor must not see.
     owners = {owner.id: owner for owner in find_people(viewer.pk if viewer else 0, owner_ids)}
     shown = [(one, owners[one["user"]]) for one in lists if one["user"] in owners]
-    return render_part(context, "social/_lists_with_book.html", {"lists": shown[:MAX_LISTS]})
+    facts = {"lists": shown[:MAX_LISTS], "max_shown": MAX_SHOWN}
+    return render_part(context, "social/_lists_with_book.html", facts)

@@ -161,10 +161,11 @@ def _render_parent_line(post: PostRecord) -> SafeString:
 @remember_rendered(MAX_BYTES)
 def _render_answered(post_id: int, raw: bytes) -> SafeString:
     """Return the line of a reply. raw: the record of the post that it answers, empty if it is not visible."""
-    shown: dict[str, Any] = {"id": post_id, "name": "", "quote": ""}
+    shown: dict[str, Any] = {"id": post_id, "name": "", "quote": "", "book": None}
     if raw:
         parent = PostRecord(raw)
         shown |= {"name": parent["user"]["name"], "quote": quote_post(parent, QUOTE_CHARACTERS)}
+        shown["book"] = parent["book"]
     return render_to_string("social/_answered.html", shown)
 
 

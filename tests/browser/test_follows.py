@@ -32,7 +32,7 @@ def log_in(page: Page) -> Page:
     page.get_by_label("Name").fill("alice")
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("main").get_by_role("button", name="Log in").click()
-    expect(page.get_by_role("heading", name="People")).to_be_visible()
+    expect(page.get_by_role("heading", name="Feed")).to_be_visible()
     return page
 
 

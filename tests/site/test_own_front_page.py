@@ -130,6 +130,22 @@ def test_posts_are_as_private_as_on_the_home_timeline(town: Town, way: str) -> N
     assert Book.objects.count() == len(town.titles)
 
 
+def test_posts_with_a_book_come_first_if_there_are_enough(town: Town) -> None:
+    _read_books(town)
+    rebuild()
+    warm_up(town.reader)
+    texts = ["A", "B", "C"]
+    for text in texts:
+        create_post(town.friend.pk, f"Post {text}", book_id=town.titles["Now"])
+    for number in range(6):
+        create_post(town.friend.pk, f"Chat {number}")
+    catch_up()
+    with record() as seen:
+        posts = find_own_page(town.reader.pk).posts.posts
+    assert [post["text"] for post in posts] == ["Post C", "Post B", "Post A"]
+    assert (seen.round_trips, seen.sql) == (6, [])
+
+
 def test_visitors_without_a_login_see_no_own_section(town: Town) -> None:
     _read_books(town)
     rebuild()

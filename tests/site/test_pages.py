@@ -136,3 +136,26 @@ def test_admin_has_no_style_element(client: Client) -> None:
 def test_login_page_passes_next_to_registration(client: Client) -> None:
     page = client.get("/accounts/login/?next=/books/%3Fq%3Druby").content.decode()
     assert 'href="/accounts/register/?next=%2Fbooks%2F%3Fq%3Druby"' in page
+
+
+def test_the_header_marks_the_part_of_the_site(client: Client) -> None:
+    book = make_product("Salt").book
+    user = User.objects.create_user("rita")
+    post = Post.objects.create(user=user, text="A fine book")
+    guest = Client()
+    client.force_login(user)
+    marked = 'aria-current="page">'
+    for address, link, guests_link in (
+        ("/global/", "/home/", "/global/"),
+        ("/people/", "/home/", ""),
+        (f"/posts/{post.pk}/", "/home/", "/global/"),
+        (f"/books/{book.pk}/", "/books/", "/books/"),
+        ("/search/?q=salt", "/books/", "/books/"),
+        ("/shop/orders/", "/accounts/", ""),
+        ("/u/rita/", "/accounts/", ""),
+        ("/shop/sale/", "/shop/sale/", "/shop/sale/"),
+    ):
+        for browser, wanted in ((client, link), (guest, guests_link)):
+            page = browser.get(address).content.decode()
+            nav = page[page.find('<ul class="nav">') : page.find("</nav>")]
+            assert (f'href="{wanted}" {marked}' in nav) if wanted else (marked not in nav), (address, wanted)

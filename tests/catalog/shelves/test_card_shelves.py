@@ -110,9 +110,21 @@ def test_htmx_gets_the_new_state_of_the_card_or_the_error(client: Client, books:
     part = client.post(f"/books/{books[1].pk}/shelf/", fields, headers=HTMX).content.decode()
     assert part.startswith(f'<p class="card-shelf" id="card-{books[1].pk}"><a class="button quiet on" href=')
     assert f'href="/books/{books[1].pk}/#shelf" autofocus>' in part
+    assert "Add to list" in part
     refused = client.post(f"/books/{books[1].pk}/shelf/", fields, headers=HTMX)
     assert refused.status_code == 429
     assert refused.content.decode().startswith('<p class="card-shelf"><span role="alert" tabindex="-1" autofocus>')
+
+
+def test_cards_in_strips_have_one_button(client: Client, books: list[Book]) -> None:
+    client.get(f"/books/{books[0].pk}/")
+    page = client.get("/").content.decode()
+    assert "card-shelf" in page
+    assert "Add to list" not in page
+    fields = {"action": "shelf", "on_card": "strip", "shelf": "want-to-read"}
+    part = client.post(f"/books/{books[1].pk}/shelf/", fields, headers=HTMX).content.decode()
+    assert part.startswith('<p class="card-shelf"><a class="button quiet on" href=')
+    assert "Add to list" not in part
 
 
 def test_the_button_needs_a_csrf_token(client: Client, books: list[Book]) -> None:

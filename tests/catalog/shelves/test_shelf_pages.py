@@ -1,5 +1,6 @@
 """The reader's own shelves, and the shelf button on the page of a book."""
 
+import re
 from datetime import UTC, date, datetime
 
 import pytest
@@ -159,7 +160,8 @@ def test_the_page_shows_each_visitor_only_their_own_entry(client: Client, book: 
         assert 'value="5" checked' in mine
         assert "Log in to add it to a shelf" in theirs
         assert "checked" not in theirs
-        assert "5.00 out of 5 from 1 reader here" in theirs
+        assert '<b>5.00</b><span class="sr-only"> out of 5</span>' in theirs
+        assert "1 rating on Diptych" in theirs
     change(client, book, action="shelf", shelf="want-to-read")
     assert "1 reader wants to read this" in stranger.get(page).content.decode()
 
@@ -250,3 +252,17 @@ def test_reading_again_keeps_the_earlier_reading(client: Client, reader: User, b
     services.put_on_shelf(reader.pk, book.pk, Shelf.READ, date(2026, 5, 3))
     assert list(EarlierReading.objects.order_by("pk").values_list("is_finished", flat=True)) == [True, False]
     assert get_shelf_summary(reader.pk, 2026).finished == 2
+
+
+def test_the_histogram_counts_half_stars_below_and_names_each(client: Client, book: Book) -> None:
+    for name, stars in (("Ann", "4.5"), ("Bob", "4"), ("Cem", "0.5")):
+        other = Client()
+        other.force_login(User.objects.create_user(name))
+        change(other, book, action="rate", stars=stars)
+    page = client.get(f"/books/{book.pk}/").content.decode()
+    table = page[page.index('<table class="histogram">') : page.index("</table>")]
+    assert re.findall(r'class="number">(\d)<', table) == ["0", "2", "0", "0", "1"]
+    for stars in ("4.5", "4", "0.5"):
+        assert f'?stars={stars}"' in table
+    assert '<span class="sr-only">4.5 stars: 1</span>' in table
+    assert '<span class="sr-only">0.5 star: 1</span>' in table

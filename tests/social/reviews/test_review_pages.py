@@ -76,7 +76,7 @@ def test_a_review_is_written_and_shown_everywhere(town: Town) -> None:
     entry = ShelfEntry.objects.get()
     assert (entry.stars, entry.shelf, entry.user_id) == (7, Shelf.READ, town.bob.pk)
     assert (review.text, review.language) == (TEXT, "en")
-    assert review.post.text == "A fine book. quoted … did it."
+    assert review.post.text == "A fine book.\nquoted\n[spoiler] did it."
 
     page = town.browsers[town.bob.pk].get(f"/posts/{review.pk}/").content.decode()
     assert '<div class="review-text" dir="auto" lang="en"><p>A <em>fine</em> book.</p>' in page
@@ -87,14 +87,23 @@ def test_a_review_is_written_and_shown_everywhere(town: Town) -> None:
     for path in (town.list, f"/books/{town.book.pk}/", "/u/bob/", "/global/"):
         for client in (town.stranger, town.browsers[town.alice.pk]):
             page = client.get(path).content.decode()
-            assert "A fine book. quoted … did it." in page, path
+            assert "A fine book.<br>quoted<br>[spoiler] did it." in page, path
             assert "3.5 stars" in page
             assert "butler" not in page
-            assert f'<a href="/posts/{review.pk}/">Read the review' in page
+            assert f'href="/posts/{review.pk}/"' in page
+            assert "Read more" not in page
             assert find_policy_violations(page) == []
     assert town.find_kinds(town.alice) == [("review", 3.5)]
     found = town.stranger.get(f"/posts/{review.pk}/", headers=JSON).json()
     assert (found["kind"], found["stars"], found["review"]) == ("review", 3.5, {"text": TEXT, "language": "en"})
+
+
+def test_only_cut_reviews_link_to_the_rest(town: Town) -> None:
+    for text, css in (("- one\n" * 5, "post-whole"), ("A fine book. " * 15, "post-whole on-phones")):
+        town.write(town.bob, text=text)
+        drain_all()
+        link = f'<p class="{css}"><a href="/posts/{Review.objects.get().pk}/">Read more'
+        assert link in town.stranger.get(town.list).content.decode()
 
 
 def test_the_book_page_shows_reviews_above_recommendations(town: Town) -> None:
@@ -120,7 +129,7 @@ def test_an_edit_is_marked_and_keeps_the_former_text(town: Town) -> None:
     town.write(town.bob, text="Not *fine*, ||he|| did", stars="1", note="spoilers", language="zh-hans")
     review = Review.objects.get()
     assert (review.text, review.language, review.post.note) == ("Not *fine*, ||he|| did", "zh-hans", "spoilers")
-    assert (review.post.text, ShelfEntry.objects.get().stars) == ("Not fine, … did", 2)
+    assert (review.post.text, ShelfEntry.objects.get().stars) == ("Not fine, [spoiler] did", 2)
     history = town.browsers[town.bob.pk].get(f"/posts/{review.pk}/history/").content.decode()
     assert '<span class="spoiler-text"> the butler</span>' in history
     page = town.browsers[town.bob.pk].get(f"/posts/{review.pk}/").content.decode()
