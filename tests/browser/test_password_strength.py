@@ -18,6 +18,8 @@ def test_a_new_password_is_estimated_in_the_browser(person: Page, plain: Page, a
     person.get_by_label("Name").fill("rosalind")
     sent.clear()
     password = person.get_by_label("Password", exact=True)
+    below = "field => document.getElementById(`${field.id}-help`).offsetTop - field.offsetTop - field.offsetHeight"
+    assert {each.evaluate(below) for each in (person.get_by_label("Name"), password)} == {8}, "nothing empty between"
     cases = {
         "short": "too weak",  # the server refuses it
         "rosalind99": "weak",  # it is the name
