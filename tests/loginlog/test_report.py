@@ -172,7 +172,7 @@ def test_staff_need_the_permission(client: Client) -> None:
     assert client.get("/loginlog/report/", headers=JSON).status_code == 403
     index = client.get("/admin/").content.decode()
     assert "/loginlog/report/" not in index
-    assert 'class="loginlog"' not in index
+    assert 'id="login-line"' not in index
     dora.user_permissions.add(Permission.objects.get(codename="view_report", content_type__app_label="loginlog"))
     assert [client.get(path).status_code for path in paths] == [200] * 3
     assert "/loginlog/report/" in client.get("/admin/").content.decode()

@@ -56,9 +56,9 @@ def test_an_empty_log_has_a_hint_and_others_show_the_months(client: Client) -> N
     assert "No logins yet." in html
     login_marks.write_marks({(today(), "client", user.pk)})
     html = client.get("/admin/").content.decode()
-    assert html.count('class="loginlog"') == 1
+    assert html.count('id="login-line"') == 1
     assert html.count('class="sheet-of-days"') == 12
-    assert find_policy_violations(html.split('class="loginlog"')[1].split("</section>")[0]) == []
+    assert find_policy_violations(html.split('id="login-line"')[1].split("</section>")[0]) == []
 
 
 @pytest.mark.parametrize(("day", "first"), [(date(2026, 12, 5), 1), (date(2026, 1, 31), 2), (date(2024, 2, 29), 3)])

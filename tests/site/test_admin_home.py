@@ -70,7 +70,7 @@ def read_home(client: Client) -> str:
     response = client.get("/admin/")
     assert response.status_code == 200
     html = response.content.decode()
-    return html[html.index('class="home"') :]
+    return html[html.index('class="own"') :]
 
 
 @pytest.mark.parametrize("codename", HEADINGS)

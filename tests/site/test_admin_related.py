@@ -32,7 +32,7 @@ def read_links(client: Client, path: str) -> dict[str, tuple[str, str]]:
         response = client.get(path)
     assert response.status_code == 200
     assert len(seen.sql) <= MAX_STATEMENTS
-    nav = re.search(r'<nav class="related-rows".*?</nav>', response.content.decode(), re.DOTALL)
+    nav = re.search(r'<nav class="own".*?</nav>', response.content.decode(), re.DOTALL)
     found = LINK.findall(nav[0]) if nav else []
     return {label: (value, unescape(address)) for label, address, value in found}
 

@@ -44,7 +44,7 @@ def read_page(client: Client, row: Case | Appeal) -> str:
     assert response.status_code == 200
     html = response.content.decode()
     assert find_policy_violations(html) == []
-    return html[html.index("case-page") :]
+    return html[html.index('class="own"') :]
 
 
 def find_choices(html: str) -> list[str]:
