@@ -29,7 +29,6 @@ from common.form_parts import render_for
 from common.frame import find_way_back
 from common.paths import make_path
 from common.rendered import remember_rendered
-from common.spacing import close_gaps
 from common.template_functions import format_number, visitor
 
 _COUNT: Final = ' <span class="count"><span class="sr-only">{} </span>{}</span>'
