@@ -133,7 +133,8 @@ def test_one_copy_has_one_price(shopper: Client, alice: User) -> None:
 
 
 def test_the_steps_of_an_order_show_those_to_come_and_the_payment(shopper: Client, alice: User) -> None:
-    order = make_order(alice, make_product("Emma", price=1250))
+    emma = make_product("Emma", price=1250)
+    order = make_order(alice, emma, state=OrderState.PAID, paid_at=clock.now())
     html = shopper.get(f"/shop/orders/{order.pk}/").content.decode()
     steps = html[html.index('<ol class="steps dots">') : html.index("</ol>", html.index('<ol class="steps dots">'))]
     assert (steps.count('<li class="reached">'), steps.count("<li>")) == (2, 1)
