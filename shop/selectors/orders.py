@@ -31,10 +31,11 @@ EXPECTED_PAYMENTS: Final = {UNPAID, FREE, PaymentStatus.SUCCEEDED.value}
 
 
 class Step(NamedTuple):
-    """A step that an order has reached, and its time."""
+    """A step of an order, and the time at which it was reached; None for one to come. amount: of a payment, in cents."""
 
     words: str | Promise
-    at: datetime
+    at: datetime | None
+    amount: int = 0
 
 
 class ReturnView(NamedTuple):
@@ -140,18 +141,27 @@ class OrderView:
         return ngettext("%d minute", "%d minutes", self.seconds_left // 60) % (self.seconds_left // 60)
 
     @property
+    def has_unusual_payments(self) -> bool:
+        """Whether there is more to tell of the payments than the time of the only one."""
+        return len(self.payments) > 1 or any(
+            payment.state != PaymentState.SUCCEEDED or payment.refunds.all() for payment in self.payments
+        )
+
+    @property
     def steps(self) -> list[Step]:
-        """The steps that the order has passed, in order."""
+        """The steps that the order has passed, and those to come, in order."""
         order = self.order
         is_expired = order.state == OrderState.EXPIRED
         times = (
-            (_("Ordered"), order.created_at),
-            (_("Not paid in time"), order.reserved_until if is_expired else None),
-            (_("Paid") if order.total else _("Nothing to pay"), order.paid_at),
-            (_("Sent"), order.sent_at),
-            (_("Cancelled"), order.cancelled_at),
+            Step(_("Ordered"), order.created_at),
+            Step(_("Not paid in time"), order.reserved_until if is_expired else None),
+            Step(_("Paid"), order.paid_at, order.total) if order.total else Step(_("Nothing to pay"), order.paid_at),
+            Step(_("Sent"), order.sent_at),
+            Step(_("Cancelled"), order.cancelled_at),
         )
-        return [Step(words, at) for words, at in times if at is not None]
+        reached = [step for step in times if step.at is not None]
+        to_come = {OrderState.RESERVED: (_("Paid"), _("Sent")), OrderState.PAID: (_("Sent"),)}
+        return [*reached, *(Step(words, None) for words in to_come.get(OrderState(order.state), ()))]
 
     def as_summary_json(self) -> dict[str, Any]:
         """Return the JSON of an order in a list, with money in cents and times in ISO 8601."""
@@ -227,7 +237,7 @@ def list_orders(user_id: int, after: int | None = None) -> OrderPage:
 
 
 def get_order(user_id: int, order_id: int) -> OrderView | None:
-    """Return one of a user's orders, or None if the user has no such order. Eight queries at most."""
+    """Return one of a user's orders, or None if the user has no such order. Nine queries at most."""
     if not 0 < order_id <= MAX_ID:
         return None
     order = annotate_states(Order.objects.of_user(user_id)).filter(pk=order_id).first()
@@ -235,7 +245,7 @@ def get_order(user_id: int, order_id: int) -> OrderView | None:
 
 
 def get_guest_order(order_id: int, token: str) -> OrderView | None:
-    """Return the order of a guest's link, or None if the link is wrong or has ended. Eight queries at most."""
+    """Return the order of a guest's link, or None if the link is wrong or has ended. Nine queries at most."""
     if not 0 < order_id <= MAX_ID:
         return None
     order = annotate_states(Order.objects.filter(pk=order_id, user=None)).first()
@@ -255,8 +265,9 @@ def is_claimed_order(order_id: int, token: str) -> bool:
 
 
 def _make_view(order: Order) -> OrderView:
-    # With the books, for their present covers.
-    lines = list(order.lines.order_by("pk").select_related("product__book"))
+    # With the books, for their present covers and authors.
+    books = order.lines.select_related("product__book").prefetch_related("product__book__authors")
+    lines = list(books.order_by("pk"))
     payments = list(order.payments.order_by("pk").prefetch_related("refunds"))
     view = OrderView(order, lines, payments, clock.now(), invoices=list_invoices(order))
     # Only an order that was sent has returns.

@@ -145,8 +145,6 @@ def test_the_page_of_a_volume_links_to_its_neighbours(client: Client, volumes: d
 def test_cards_show_the_series_below_the_authors(client: Client, volumes: dict[str, Book]) -> None:
     html = client.get("/books/").content.decode()
     title = html.index(f'<a href="/books/{volumes["half"].pk}/" title="Half">Half</a></h3>')
-    by, series = (
-        html.index('<p class="card-by">', title),
-        html.index('<p class="card-series" dir="auto">Salt, #0.5</p>'),
-    )
+    by = html.index('<p class="card-by">', title)
+    series = html.index('<p class="card-series" dir="auto">Salt, #0.5</p>')
     assert title < by < series < html.index('<div class="card-end">', title)

@@ -128,6 +128,18 @@ def test_one_copy_has_one_price(shopper: Client, alice: User) -> None:
     html = shopper.get(f"/shop/orders/{order.pk}/").content.decode()
     assert "€12.50" in html
     assert "×" not in html
+    assert "Quantity: 1" in html
+    assert "<dt>Delivery</dt><dd>Free</dd>" in html
+
+
+def test_the_steps_of_an_order_show_those_to_come_and_the_payment(shopper: Client, alice: User) -> None:
+    emma = make_product("Emma", price=1250)
+    order = make_order(alice, emma, state=OrderState.PAID, paid_at=clock.now())
+    html = shopper.get(f"/shop/orders/{order.pk}/").content.decode()
+    steps = html[html.index('<ol class="steps dots">') : html.index("</ol>", html.index('<ol class="steps dots">'))]
+    assert (steps.count('<li class="reached">'), steps.count("<li>")) == (2, 1)
+    assert '<span>Paid <span class="muted">€12.50</span></span>' in steps
+    assert "Payments</h2>" not in html
 
 
 def test_an_expired_order_is_shown_as_expired(shopper: Client, alice: User) -> None:
