@@ -31,7 +31,7 @@ EXPECTED_PAYMENTS: Final = {UNPAID, FREE, PaymentStatus.SUCCEEDED.value}
 
 
 class Step(NamedTuple):
-    """A step of an order, and the time at which it was reached; None for one to come. amount: of a payment, in cents."""
+    """A step of an order, and the time when it was reached; None for one to come. amount: of a payment, in cents."""
 
     words: str | Promise
     at: datetime | None
