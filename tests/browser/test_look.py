@@ -77,7 +77,7 @@ def test_button_of_a_slow_form_is_busy(open_page: OpenPage) -> None:
     page.get_by_label("Password").press("Enter")
     button = page.get_by_role("main").get_by_role("button", name="Log in")
     expect(button).to_have_attribute("aria-busy", "true")
-    turning = "button => getComputedStyle(button, '::after').animationName.includes('busy-turning')"
+    turning = "button => button.getAnimations({subtree: true}).some(each => each.animationName === 'busy-turning')"
     assert button.evaluate(turning)
     page.emulate_media(reduced_motion="reduce")
     assert not button.evaluate(turning)
