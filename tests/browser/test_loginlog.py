@@ -80,7 +80,7 @@ def test_labels_align_with_their_lines_and_days_have_one_size(
 def test_start_page_of_the_admin_shows_the_login_log(open_page: OpenPage, live_server: LiveServer, alice: User) -> None:
     page = sign_in(open_page(), alice, live_server)
     page.goto("/admin/")
-    logins = page.locator(".loginlog")
+    logins = page.locator("section").filter(has=page.get_by_role("heading", name="Logins", exact=True))
     for width in WIDTHS:
         assert find_overflows(page, [width]) == []
         expect(logins).to_have_count(1)
