@@ -62,6 +62,7 @@ def change_line(digest: str, product: int, quantity: int, price: int, *, is_more
             return make_view(cart.lines, version)
 
 
+@repeat_after_conflict
 def _insert(cart: Cart) -> bool:
     """Save the new cart of a live session. Return False if another tab was faster. Raises SessionGone."""
     with transaction.atomic(using=setting("DATABASE")):
