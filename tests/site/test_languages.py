@@ -36,7 +36,11 @@ PAGES = {
         ("No books match your search.", "没有符合条件的图书。"),
         ('class="not">not<', 'class="not">不含<'),
     ],
-    "/books/1/": [("750 BC", "公元前 750 年"), ("1,234 ratings", "其他网站的 1,234 个评分"), ("English</dd>", "英语</dd>")],
+    "/books/1/": [
+        ("750 BC", "公元前 750 年"),
+        ("1,234 ratings", "其他网站的 1,234 个评分"),
+        ("English</dd>", "英语</dd>"),
+    ],
     "/books/1/?explain=1": [("Behind this page", "页面背后"), (" round trips to Redis, ", "与 Redis 往返 ")],
     "/accounts/login/": [
         ("New to Diptych?", "还没有账号？"),
