@@ -13,7 +13,6 @@ from urllib.parse import urlsplit
 from django.template.loader import render_to_string
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
-from django.utils.translation import gettext
 from markdown_it import MarkdownIt
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
@@ -25,6 +24,7 @@ MAX_BYTES: Final = 16_000_000  # of remembered reviews; the longest take about 6
 MAX_NESTING: Final = 24  # of blocks within one another: a quote is one, an item of a list two
 BARS: Final = "||"
 BULLET: Final = "•"  # before an item of a list that became part of a paragraph
+OMISSION: Final = "[…]"  # in stored texts, so it has no language
 # Names in the environment of a rendering: the host of the present link, and the mentioned readers.
 HOST: Final = "host"
 MENTIONS: Final = "mentions"
@@ -43,8 +43,8 @@ def render_markdown(text: str, mentions: tuple[str, ...] = ()) -> SafeString:
 
 
 def strip_markdown(text: str, *, with_spoilers: bool = False) -> str:
-    """Return the words of a review without marks, its paragraphs and items in lines. Without spoilers, a word in square
-    brackets stands for each.
+    """Return the words of a review without marks, its paragraphs and items in lines. Without spoilers, ``OMISSION``
+    stands for each.
     """
     parts: list[str] = []
     begins_item = False
@@ -71,7 +71,7 @@ def _join_words(tokens: Sequence[Token], with_spoilers: bool) -> str:
     parts: list[str] = []
     for token in tokens:
         if token.type == "spoiler":
-            parts.append(_join_words(token.children or (), with_spoilers) if with_spoilers else gettext("[spoiler]"))
+            parts.append(_join_words(token.children or (), with_spoilers) if with_spoilers else OMISSION)
         elif token.type in ("softbreak", "hardbreak"):
             parts.append("\n")
         else:

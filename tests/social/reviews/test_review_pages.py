@@ -76,7 +76,7 @@ def test_a_review_is_written_and_shown_everywhere(town: Town) -> None:
     entry = ShelfEntry.objects.get()
     assert (entry.stars, entry.shelf, entry.user_id) == (7, Shelf.READ, town.bob.pk)
     assert (review.text, review.language) == (TEXT, "en")
-    assert review.post.text == "A fine book.\nquoted\n[spoiler] did it."
+    assert review.post.text == "A fine book.\nquoted\n[…] did it."
 
     page = town.browsers[town.bob.pk].get(f"/posts/{review.pk}/").content.decode()
     assert '<div class="review-text" dir="auto" lang="en"><p>A <em>fine</em> book.</p>' in page
@@ -87,7 +87,7 @@ def test_a_review_is_written_and_shown_everywhere(town: Town) -> None:
     for path in (town.list, f"/books/{town.book.pk}/", "/u/bob/", "/global/"):
         for client in (town.stranger, town.browsers[town.alice.pk]):
             page = client.get(path).content.decode()
-            assert "A fine book.<br>quoted<br>[spoiler] did it." in page, path
+            assert "A fine book.<br>quoted<br>[…] did it." in page, path
             assert "3.5 stars" in page
             assert "butler" not in page
             assert f'href="/posts/{review.pk}/"' in page
@@ -129,7 +129,7 @@ def test_an_edit_is_marked_and_keeps_the_former_text(town: Town) -> None:
     town.write(town.bob, text="Not *fine*, ||he|| did", stars="1", note="spoilers", language="zh-hans")
     review = Review.objects.get()
     assert (review.text, review.language, review.post.note) == ("Not *fine*, ||he|| did", "zh-hans", "spoilers")
-    assert (review.post.text, ShelfEntry.objects.get().stars) == ("Not fine, [spoiler] did", 2)
+    assert (review.post.text, ShelfEntry.objects.get().stars) == ("Not fine, […] did", 2)
     history = town.browsers[town.bob.pk].get(f"/posts/{review.pk}/history/").content.decode()
     assert '<span class="spoiler-text"> the butler</span>' in history
     page = town.browsers[town.bob.pk].get(f"/posts/{review.pk}/").content.decode()
