@@ -71,7 +71,7 @@ def _insert(cart: Cart) -> bool:
         users = list(sessions.filter(pk=cart.digest).values_list("user_id", flat=True))
         if not users:
             raise SessionGone(cart.digest)
-        if _query().filter(pk=cart.digest).exists():
+        if _query().live().filter(pk=cart.digest).exists():
             return False
         cart.user_id = users[0]
         cart.save(force_insert=True)
