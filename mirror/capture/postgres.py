@@ -49,6 +49,9 @@ EVENTS: Final = {str(number): operation.upper() for operation, number in TYPES.i
     str(number): "INSERT OR UPDATE OR DELETE" for number in (TYPES["row"], TYPES["row"] + BEFORE)
 }
 
+# Both queries say "tgparentid < 1" for "= 0": the catalogs have no statistics in a new database, and from the equality
+# PostgreSQL expects so few triggers that it compares each function with each trigger, which takes ten times as long.
+
 # The last column but two counts the partitions where the trigger does not fire as it does on the divided table.
 FOUND: Final = """
     SELECT f.proname, COALESCE(t.tgrelid::regclass::text, ''), t.tgname, t.tgtype, t.tgenabled,
@@ -63,7 +66,7 @@ FOUND: Final = """
            f.proconfig, f.prosrc
       FROM pg_proc f
       JOIN pg_class o ON o.oid = to_regclass(%s) AND o.relnamespace = f.pronamespace
-      LEFT JOIN pg_trigger t ON t.tgfoid = f.oid AND t.tgname = f.proname AND t.tgparentid = 0
+      LEFT JOIN pg_trigger t ON t.tgfoid = f.oid AND t.tgname = f.proname AND t.tgparentid < 1
      WHERE f.prorettype = 'trigger'::regtype AND position(%s in f.prosrc) > 0
 """
 
@@ -75,7 +78,7 @@ STAMPS: Final = """
         SELECT f.proname, f.oid, f.xmin, t.oid AS trigger, t.xmin AS changed, t.tgrelid, o.oid AS outbox
           FROM pg_proc f
           JOIN pg_class o ON o.oid = to_regclass(%s) AND o.relnamespace = f.pronamespace
-          LEFT JOIN pg_trigger t ON t.tgfoid = f.oid AND t.tgname = f.proname AND t.tgparentid = 0
+          LEFT JOIN pg_trigger t ON t.tgfoid = f.oid AND t.tgname = f.proname AND t.tgparentid < 1
          WHERE f.prorettype = 'trigger'::regtype AND position(%s in f.prosrc) > 0
     )
     SELECT ours.proname, concat_ws('.', ours.oid, ours.xmin, ours.trigger, ours.changed, parts.stamp, relatives.stamp)
