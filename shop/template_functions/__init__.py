@@ -16,6 +16,7 @@ FUNCTIONS: Final[Mapping[str, Any]] = {
     "most_viewed": viewed.most_viewed,
     "on_sale": viewed.on_sale,
     "percent_off": offers.percent_off,
+    "popular_books": viewed.popular_books,
     "recommended": recommended.recommended,
     "render_offer": offers.render_offer,
     "render_strip_offer": offers.render_strip_offer,
