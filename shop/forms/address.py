@@ -28,7 +28,7 @@ MAX_PHONE_LENGTH: Final = 30
 MIN_PHONE_DIGITS: Final = 4
 AUTOCOMPLETE: Final = {
     "company": "organization",
-    "street": "street-address",
+    "street": "address-line1",
     "district": "address-level3",
     "city": "address-level2",
     "region": "address-level1",
@@ -85,7 +85,7 @@ class AddressForm(forms.Form):
         self.fields["country"] = _make_country_field(self.fields["country"], self.list_countries())
         self.format = self._find_format()
         for name in self.format.fields:
-            self.fields[name] = _make_field(name, self.format)
+            self.fields[name] = _make_field(name, self.format, has_lines="\n" in self._get_value(name))
         self.order_fields(["name", "company", "country", *self.format.fields, "phone"])
 
     def list_countries(self) -> list[tuple[str, str]]:
@@ -152,19 +152,21 @@ def _make_country_field(field: forms.Field, countries: list[tuple[str, str]]) ->
     )
 
 
-def _make_field(name: str, shown: AddressFormat) -> forms.Field:
+def _make_field(name: str, shown: AddressFormat, *, has_lines: bool = False) -> forms.Field:
+    """Return a field of an address. has_lines: whether its text has several lines."""
     label, required = shown.labels[name], name in shown.required
     options: dict[str, Any] = {"label": label, "required": required}
-    attrs = {"autocomplete": AUTOCOMPLETE[name]}
+    attrs = {"autocomplete": "street-address" if has_lines else AUTOCOMPLETE[name]}
     if not required:
         options["label"] = _("%(field)s (optional)") % {"field": label}
     if name == "region" and shown.regions:
         choices = [("", "---------"), *list_regions(shown, is_latin=not (get_language() or "").startswith("zh"))]
-        widget = forms.Select(attrs={"class": "input", **attrs, **(REFRESHING if shown.suggestions["city"] else {})})
-        return forms.ChoiceField(choices=choices, widget=widget, **options)
+        select = forms.Select(attrs={"class": "input", **attrs, **(REFRESHING if shown.suggestions["city"] else {})})
+        return forms.ChoiceField(choices=choices, widget=select, **options)
     if name == "street":
-        area = forms.Textarea(attrs={"rows": 2, **attrs})
-        return forms.CharField(max_length=MAX_STREET_LENGTH, validators=[check_words], widget=area, **options)
+        # An input would join the lines of an older address.
+        widget = forms.Textarea(attrs={"rows": 2, **attrs}) if has_lines else forms.TextInput(attrs=attrs)
+        return forms.CharField(max_length=MAX_STREET_LENGTH, validators=[check_words], widget=widget, **options)
     if name == "postcode" and shown.postcode_example:
         options["help_text"] = _("For example %(example)s.") % {"example": shown.postcode_example}
     if shown.suggestions.get(name):

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from shop.delivery.names import translate_method
 from shop.money import format_money
+from shop.names import name_sale
 from shop.template_functions import buying, cart, offers, recommended, viewed
 
 FUNCTIONS: Final[Mapping[str, Any]] = {
@@ -16,9 +17,10 @@ FUNCTIONS: Final[Mapping[str, Any]] = {
     "most_viewed": viewed.most_viewed,
     "on_sale": viewed.on_sale,
     "percent_off": offers.percent_off,
+    "popular_books": viewed.popular_books,
     "recommended": recommended.recommended,
     "render_offer": offers.render_offer,
     "render_strip_offer": offers.render_strip_offer,
     "strip_book": viewed.render_strip_book,
 }
-FILTERS: Final[Mapping[str, Callable[..., Any]]] = {"money": format_money, "method_name": translate_method}
+FILTERS: Final[Mapping[str, Callable[..., Any]]] = {"money": format_money, "method_name": translate_method, "sale_name": name_sale}

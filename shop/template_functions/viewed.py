@@ -10,6 +10,7 @@ from jinja2 import pass_context
 from jinja2.runtime import Context
 
 from catalog.listing import BookRecord
+from catalog.selectors import find_books
 from catalog.shelves.widgets import render_strip_shelves
 from common.public_pages import limit_life
 from common.rendered import remember_rendered
@@ -50,6 +51,12 @@ def last_viewed(context: Context) -> SafeString:
     request: HttpRequest = context["request"]
     books = visits.get_last_viewed(get_session_digest(request), MAX_BOOKS)
     return render_part(context, "shop/_last_viewed.html", {"books": _pair_with_shelves(context, books)})
+
+
+@pass_context
+def popular_books(context: Context) -> SafeString:
+    """Show the most read books, below an empty cart. One round trip."""
+    return render_part(context, "shop/_popular.html", {"books": find_books().books[:MAX_BOOKS]})
 
 
 @remember_rendered(MAX_BYTES)

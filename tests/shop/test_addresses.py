@@ -108,6 +108,9 @@ def test_every_country_has_a_name_and_a_form() -> None:
         assert {"name", "country", "street", "phone"} <= set(form.fields)
         assert all(field.label for field in form)
         assert {"street"} <= get_format(code).required | {"street"}
+    # The street is one line, but an older one of several lines keeps them.
+    for street, shown in (("1 Long Lane", "<input"), ("Flat 2\n1 Long Lane", "<textarea")):
+        assert str(AddressForm(initial={"country": "GB", "street": street})["street"]).startswith(shown)
 
 
 @pytest.fixture

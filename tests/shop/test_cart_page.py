@@ -65,9 +65,7 @@ def test_reading_pages_creates_no_session(client: Client, book: Product) -> None
         "version": 0,
     }
     assert "sessionid" not in client.cookies
-    with record() as seen:
-        client.get(HERE)
-    assert (seen.round_trips, seen.sql) == (0, [])
+    assert "Popular books" in text_of(client)
 
 
 def test_adding_a_book_creates_a_cart_and_redirects_to_it(client: Client, book: Product) -> None:
@@ -78,6 +76,7 @@ def test_adding_a_book_creates_a_cart_and_redirects_to_it(client: Client, book: 
     page = text_of(client)
     for words in ["The Book of Sand", "€25.00", "Proceed to checkout"]:
         assert words in page
+    assert "Popular books" not in page
     put(client, book, 3, add=1)
     assert read_quantities(read_digest(client)) == {book.pk: 5}
     put(client, book, 4, add=0)
@@ -193,7 +192,7 @@ def test_htmx_gets_the_added_line_and_the_header_count(client: Client, book: Pro
     for words in (
         "Added to cart: 12 copies of The Book of Sand",
         "Only 10 left",
-        "Your cart holds 13 copies",
+        "13 items in your cart",
         '<a class="cart-link" id="cart-link" href="/shop/cart/" hx-swap-oob="true">',
         "(13 copies)",
     ):

@@ -320,6 +320,11 @@ def test_the_front_page_shows_the_sale_that_ends_first_before_one_to_come(client
     assert "€2.00" in page
     assert "€1.00" not in page
     assert "€3.00" not in page
+    # A name in another language than the page says so; a usual one is translated.
+    for name, shown in (("Now’s books", 'lang="en">Now’s books</h2>'), ("This week’s finds", ">本周好书</h2>")):
+        Sale.objects.update(name=name)
+        cached()
+        assert shown in client.get("/shop/sale/", headers={"Accept-Language": "zh-hans"}).content.decode()
     Sale.objects.all().delete()
     drain_all()
     assert 'id="on-sale"' not in client.get("/").content.decode()
