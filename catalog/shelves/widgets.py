@@ -32,16 +32,15 @@ class ShelfTab(NamedTuple):
 
 
 class HistogramBar(NamedTuple):
-    """A bar of the histogram: the ratings with as many whole stars. width: in percent of the longest bar.
+    """A bar of the histogram: the ratings with as many whole stars. width: in percent of all ratings.
 
-    stars: in halves. exact: the readers who gave exactly these. others: pairs of other stars and their readers.
+    stars: in halves. linked: those of the reviews that it links to, if any.
     """
 
     stars: int
     readers: int
     width: int
-    exact: int
-    others: tuple[tuple[int, int], ...]
+    linked: int | None
 
 
 class ShownEntry(NamedTuple):
@@ -168,11 +167,11 @@ def _build_bars(readers: BookReaders) -> list[HistogramBar]:
     for stars, count in sorted(readers.stars.items()):
         if count:
             rows[max(2, stars - stars % 2)][stars] = count  # half a star is in the last row
-    most = max(sum(row.values()) for row in rows.values()) or 1
+    total = sum(readers.stars.values()) or 1
     bars = []
     for stars, row in rows.items():
-        count, exact = sum(row.values()), row.pop(stars, 0)
-        bars.append(HistogramBar(stars, count, round(100 * count / most), exact, tuple(row.items())))
+        count, linked = sum(row.values()), stars if stars in row else next(iter(row), None)
+        bars.append(HistogramBar(stars, count, round(100 * count / total), linked))
     return bars
 
 

@@ -6,7 +6,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from accounts.selectors import read_last_logins
 from common.public_pages import public_page
 from common.web import get_viewer_id
 from config.pages.own import find_own_page
@@ -18,7 +17,7 @@ MAX_POSTS: Final = 6
 @require_safe
 @public_page()
 def home(request: HttpRequest) -> HttpResponse:
-    """Show a reader's own sections, if there are any, and to others a welcome, the latest posts and logins.
+    """Show a reader's own sections, if there are any, and to others a welcome, new books and the latest posts.
 
     The template ``home_own.html`` gets the sections as ``own``, an ``OwnPage``.
     """
@@ -28,7 +27,6 @@ def home(request: HttpRequest) -> HttpResponse:
         return render(request, "home_own.html", {"own": own})
     shown: dict[str, Any] = {
         "posts": get_latest_posts(viewer, MAX_POSTS),
-        "last_logins": read_last_logins(me=viewer),
         "is_new": own is not None,
     }
     return render(request, "home.html", shown)

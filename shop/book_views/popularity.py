@@ -17,7 +17,6 @@ from django.conf import settings
 from redis.exceptions import NoScriptError
 
 from catalog.listing import BookRecord
-from catalog.mirrors import BookMirror
 from catalog.selectors import find_books
 from common import clock
 from mirror import AskSql, Question, answer
@@ -26,8 +25,11 @@ from mirror.read import stamps
 from mirror.redis import RedisClient, RedisPipeline, client, quick, try_redis
 from mirror.visits import script
 from shop import keys
+from shop.catalog_hooks.extras import get_card_products
 from shop.models import View
+from shop.products.results import ProductRecord
 from shop.selectors.books import order_books
+from shop.selectors.products import get_products_and_books
 from shop.visits import views
 
 logger = logging.getLogger("shop")
@@ -47,11 +49,12 @@ _count_script = script(Path(__file__).parents[1] / "lua" / "saw.lua")
 
 class PopularBooks(NamedTuple):
     """Books for the front page. is_viewed: they are the most viewed; otherwise there are no recent views, and they are
-    the most read.
+    the most read. products: those of the books, by id.
     """
 
     books: list[BookRecord]
     is_viewed: bool
+    products: dict[int, ProductRecord]
 
 
 def count_view(digest: str | None, book_id: int, *, visitor: str = "", user_id: int | None = None) -> bool:
@@ -137,9 +140,11 @@ def get_popular_books(count: int) -> PopularBooks:
     Otherwise SQL answers.
     """
     ids = answer(_ask_for_leaders(count))
-    if books := order_books(ids, BookMirror.get_many(ids))[:count]:
-        return PopularBooks(books, is_viewed=True)
-    return PopularBooks(find_books().books[:count], is_viewed=False)
+    products, found = get_products_and_books(ids)
+    if books := order_books(ids, found)[:count]:
+        return PopularBooks(books, is_viewed=True, products=products)
+    most_read = find_books()
+    return PopularBooks(most_read.books[:count], is_viewed=False, products=get_card_products(most_read))
 
 
 def _ask_for_leaders(count: int) -> Question[list[int]]:

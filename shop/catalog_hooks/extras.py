@@ -8,6 +8,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
 from catalog.books import extras
+from catalog.listing.results import BookList
 from common.rendered import remember_rendered
 from mirror.read import read_from_sql
 from shop import keys
@@ -59,6 +60,14 @@ def describe_price_and_stock(product: ProductRecord | None) -> dict[str, Any]:
         return {"price": None, "was": None, "stock": 0}
     now = product.now
     return {"price": now.cents, "was": now.was, "stock": product["available"]}
+
+
+def get_card_products(found: BookList) -> dict[int, ProductRecord]:
+    """Return the products that were read with a list of books, by id."""
+    if not found.books:
+        return {}
+    values = found.card_values[list(extras.card_extras.registered).index("product")]
+    return {book["id"]: product for book, product in zip(found.books, values, strict=True) if product}
 
 
 def render_card_price(product: ProductRecord | None) -> SafeString:

@@ -15,6 +15,7 @@ FUNCTIONS: Final[Mapping[str, Any]] = {
     "cover_of_line": buying.cover_of_line,
     "last_viewed": viewed.last_viewed,
     "most_viewed": viewed.most_viewed,
+    "new_books": viewed.new_books,
     "on_sale": viewed.on_sale,
     "percent_off": offers.percent_off,
     "popular_books": viewed.popular_books,

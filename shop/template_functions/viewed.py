@@ -1,21 +1,25 @@
 """Sections of pages: most viewed books, current sales and the visitor's last viewed books."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 from jinja2 import pass_context
 from jinja2.runtime import Context
 
 from catalog.listing import BookRecord
 from catalog.selectors import find_books
 from catalog.shelves.widgets import render_strip_shelves
+from common.paths import make_path
 from common.public_pages import limit_life
 from common.rendered import remember_rendered
 from common.template_functions import render_part
 from shop.book_views import popularity, visits
+from shop.catalog_hooks.extras import get_card_products, render_card_price
+from shop.products.results import ProductRecord
 from shop.selectors.sales import SaleView, get_sales
 from shop.visitors import get_session_digest
 
@@ -28,8 +32,15 @@ DAY: Final = 86_400  # seconds
 def most_viewed(context: Context) -> SafeString:
     """Show the most viewed books. Two round trips, unless they were read ahead; one for shelves."""
     popular = popularity.get_popular_books(MAX_BOOKS)
-    shown = {"is_viewed": popular.is_viewed, "books": _pair_with_shelves(context, popular.books)}
-    return render_part(context, "shop/_most_viewed.html", shown)
+    title = gettext("Most viewed") if popular.is_viewed else gettext("Most read")
+    return _render_strip(context, "most-viewed", title, "popular", popular.books, popular.products)
+
+
+@pass_context
+def new_books(context: Context) -> SafeString:
+    """Show the books of the latest years. At most two round trips, and one for shelves."""
+    found = find_books(sort="newest")
+    return _render_strip(context, "new-books", gettext("New books"), "newest", found.books, get_card_products(found))
 
 
 @pass_context
@@ -50,7 +61,7 @@ def last_viewed(context: Context) -> SafeString:
     """Show the visitor's last viewed books; nothing, at no cost, for visitors without a session."""
     request: HttpRequest = context["request"]
     books = visits.get_last_viewed(get_session_digest(request), MAX_BOOKS)
-    return render_part(context, "shop/_last_viewed.html", {"books": _pair_with_shelves(context, books)})
+    return _render_strip(context, "last-viewed", gettext("Recently viewed"), "", books, {})
 
 
 @pass_context
@@ -65,10 +76,25 @@ def render_strip_book(raw: bytes) -> SafeString:
     return render_to_string("shop/_strip_book.html", {"book": BookRecord(raw)})
 
 
-def _pair_with_shelves(context: Context, books: Sequence[BookRecord]) -> list[tuple[BookRecord, SafeString]]:
-    """Return each book with its shelf button."""
+def _render_strip(
+    context: Context,
+    key: str,
+    title: str,
+    sort: str,
+    books: Sequence[BookRecord],
+    products: Mapping[int, ProductRecord],
+) -> SafeString:
+    """Show a row of books with the prices of those in ``products``, and a link to all in the order ``sort``, if any."""
+    books = books[:MAX_BOOKS]
+    prices = [render_card_price(products.get(book["id"])) for book in books]
     shelves = render_strip_shelves(context["request"], [(book["id"], book["title"]) for book in books])
-    return list(zip(books, shelves, strict=True))
+    shown = {
+        "id": key,
+        "title": title,
+        "address": f"{make_path('catalog:list')}?sort={sort}" if sort else "",
+        "books": list(zip(books, prices, shelves, strict=True)),
+    }
+    return render_part(context, "shop/_strip.html", shown)
 
 
 def countdown(sale: SaleView) -> SafeString:

@@ -25,7 +25,7 @@ from social.content.cleaning import MAX_CHARACTERS
 from social.content.html import to_html
 from social.models import Post, new_key
 from social.queries.records import PostRecord, quote_post
-from social.reviews.markdown import render_markdown
+from social.reviews.markdown import OMISSION, render_markdown
 from social.template_functions.people import avatar
 
 QUOTE_CHARACTERS: Final = 100  # of the post that a reply answers
@@ -124,7 +124,7 @@ def get_card(raw: bytes, stars: int | None = None, review: bytes = b"") -> Card:
     book = post["book"]
     shown = {
         "post": post,
-        "text": to_html(post["text"], post["mentions"]),
+        "text": _mark_omissions(post["kind"], to_html(post["text"], post["mentions"])),
         "stars": stars,
         "whole": whole and render_markdown(whole["text"], tuple(post["mentions"])),
         "language": whole and whole["language"],
@@ -135,6 +135,13 @@ def get_card(raw: bytes, stars: int | None = None, review: bytes = b"") -> Card:
     }
     head, body = render_to_string("social/_post_head.html", shown), render_to_string("social/_post.html", shown)
     return Card(post["id"], post["user"]["id"], head, body, _make_own_links(post))
+
+
+def _mark_omissions(kind: str, text: SafeString) -> SafeString:
+    """Show a chip in the place of each spoiler that the beginning of a review leaves out."""
+    if kind != Post.Kind.REVIEW:
+        return text
+    return mark_safe(text.replace(OMISSION, format_html('<span class="badge">{}</span>', gettext("Spoiler hidden"))))
 
 
 def _add_foot(

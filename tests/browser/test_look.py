@@ -231,3 +231,16 @@ def test_error_page_leads_to_the_cart_and_to_the_login(open_page: OpenPage, live
     page.goto(path)
     expect(banner.get_by_role("link", name="Account")).to_have_attribute("href", "/accounts/")
     expect(banner.get_by_role("link", name="Log in")).to_have_count(0)
+
+
+def test_pages_have_one_of_two_widths(open_page: OpenPage, live_server: LiveServer) -> None:
+    alice = User.objects.create_user("alice")
+    page = sign_in(open_page(viewport={"width": 1280, "height": 900}), alice, live_server)
+    wide, reading = 72, 256  # the left edges of both
+    for edge, paths in (
+        (wide, ("/books/", "/shelves/", "/u/alice/", "/lists/", "/accounts/leaderboard/")),
+        (reading, ("/home/", "/notifications/", "/accounts/", "/accounts/name/", "/help/", "/people/")),
+    ):
+        for path in paths:
+            page.goto(path)
+            assert page.locator("main > *").last.evaluate("each => each.getBoundingClientRect().x") == edge, path

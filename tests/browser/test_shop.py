@@ -185,7 +185,7 @@ def test_page_of_a_book_begins_with_the_cart_and_a_short_description(
     expect(page.get_by_role("button", name="Add to cart")).to_be_in_viewport(ratio=1)
     described, lines = page.get_by_text(text.strip()), "element => element.offsetHeight / 25.6"
     assert described.evaluate(lines) == pytest.approx(4, abs=0.1)
-    page.get_by_text("Whole description").click()
+    page.get_by_text("Read more").click()
     assert described.evaluate(lines) > 10
     # Beside the reviews on a wide page, the cart and the shelves stay in sight.
     page.set_viewport_size({"width": 1280, "height": 900})

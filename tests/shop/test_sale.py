@@ -12,7 +12,7 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 from redis import Redis
 
-from catalog.models import Author
+from catalog.models import Author, Book
 from common.public_pages import measure_life
 from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
@@ -316,7 +316,7 @@ def test_the_front_page_shows_the_sale_that_ends_first_before_one_to_come(client
     make_sale(make_product("Longer", price=1000), price=300, starts_in=-2, hours=5)
     make_sale(make_product("Now", price=1000), price=200)
     cached()
-    page = text_of(client, "/")
+    page = text_of(client, "/").partition('id="on-sale"')[2].partition("</section>")[0]
     assert "€2.00" in page
     assert "€1.00" not in page
     assert "€3.00" not in page
@@ -338,3 +338,18 @@ def test_the_cheapest_sale_makes_the_price(client: Client, warm: None) -> None:
     cached()
     sales = client.get("/shop/sale/", headers=JSON).json()["sales"]
     assert [sale["products"][0]["price"] for sale in sales] == [800, 800, 800]
+
+
+@pytest.mark.parametrize("stock", [5, 6])
+def test_rows_of_the_front_page_have_ratings_and_prices(client: Client, warm: None, stock: int) -> None:
+    product = make_product("Dear", price=1999, stock=stock)
+    Book.objects.filter(pk=product.pk).update(rating=4.25)
+    make_sale(product, price=1499)
+    cached()
+    page = text_of(client, "/")
+    for name in ("most-viewed", "new-books"):
+        row = page.partition(f'aria-labelledby="{name}"')[2].partition("</section>")[0]
+        assert "4.25" in row
+        assert "€14.99" in row
+    assert ("Only 5 left" in page) == (stock == 5)
+    assert "6 left" not in page

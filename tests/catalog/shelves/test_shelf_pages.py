@@ -254,15 +254,17 @@ def test_reading_again_keeps_the_earlier_reading(client: Client, reader: User, b
     assert get_shelf_summary(reader.pk, 2026).finished == 2
 
 
-def test_the_histogram_counts_half_stars_below_and_names_each(client: Client, book: Book) -> None:
-    for name, stars in (("Ann", "4.5"), ("Bob", "4"), ("Cem", "0.5")):
+def test_the_bars_count_half_stars_below_as_shares_of_all_ratings(client: Client, book: Book) -> None:
+    for name, stars in (("Ann", "4.5"), ("Bob", "4"), ("Cem", "0.5"), ("Dan", "3.5")):
         other = Client()
         other.force_login(User.objects.create_user(name))
         change(other, book, action="rate", stars=stars)
     page = client.get(f"/books/{book.pk}/").content.decode()
     table = page[page.index('<table class="histogram">') : page.index("</table>")]
-    assert re.findall(r'class="number">(\d)<', table) == ["0", "2", "0", "0", "1"]
-    for stars in ("4.5", "4", "0.5"):
-        assert f'?stars={stars}"' in table
-    assert '<span class="sr-only">4.5 stars: 1</span>' in table
-    assert '<span class="sr-only">0.5 star: 1</span>' in table
+    assert re.findall(r'class="number">(\d)<', table) == ["0", "2", "1", "0", "1"]
+    assert re.findall(r'<rect width="(\d+)"', table) == ["0", "50", "25", "0", "25"]
+    assert re.findall(r'aria-hidden="true">(\d)<', table) == list("54321")
+    # Each links to its reviews, or to those with half a star more or less if no rating has its own number.
+    assert re.findall(r'\?stars=([\d.]+)"', table) == ["4", "3.5", "0.5"]
+    filtered = client.get(f"/books/{book.pk}/reviews/?stars=4").content.decode()
+    assert re.findall(r'\?stars=([\d.]+)">', filtered[filtered.index("newest first") :])[:2] == ["3.5", "4.5"]
