@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 from django.core import mail
 from django.test import Client
+from django.utils.translation import override
 from pytest_django.fixtures import Settings
 
 from accounts.models import User
@@ -158,7 +159,10 @@ def test_days_of_arrival_are_working_days_in_words() -> None:
     assert [add_working_days(sunday, days).isoformat()[5:] for days in (0, 1)] == ["11-30", "11-30"]
     assert describe_arrival(date(2026, 12, 1), date(2026, 12, 3), friday) == "arrives Tue to Thu"
     assert describe_arrival(date(2026, 12, 1), date(2026, 12, 1), friday) == "arrives Tue"
-    assert describe_arrival(date(2026, 12, 7), date(2026, 12, 9), friday) == "arrives Mon Dec 7 to Wed Dec 9"
+    assert describe_arrival(date(2026, 12, 7), date(2026, 12, 9), friday) == "arrives Dec 7 to 9"
+    assert describe_arrival(date(2026, 12, 30), date(2027, 1, 5), friday) == "arrives Dec 30 to Jan 5"
+    with override("zh-hans"):
+        assert describe_arrival(date(2026, 12, 9), date(2026, 12, 18), friday) == "预计12月9日至18日送达"
     assert describe_arrival(None, None, friday) == ""
 
 

@@ -164,7 +164,7 @@ def test_the_order_tells_until_when_its_books_can_be_returned(client: Client, al
     Order.objects.update(sent_at=timezone.now() - timedelta(days=40), arrives_by=None)
     page = get(client, f"/shop/orders/{order.pk}/")
     assert "You can return books until" not in page
-    assert "Returns closed on" in page
+    assert "The return period ended on" in page
 
 
 def test_returns_out_of_bounds_are_refused(alice: User, book: Product) -> None:
