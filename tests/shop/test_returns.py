@@ -107,7 +107,7 @@ def test_a_buyer_returns_books_and_staff_receive_them(
     assert "A &lt;torn&gt; cover" in staff.get("/admin/shop/return/").content.decode()
     shown = re.sub(r"\s*<[^>]*>\s*", "|", get(staff, page_of_return))
     assert re.search(r"\|Emma\|+2 of \d ordered copies\|+it is damaged\|", shown), "the line in words"
-    assert "This field is required." in press("refuse")
+    assert "Fill in this field." in press("refuse")
     assert 'returns to answer</dt><dd><a href="/admin/shop/return/?state__exact=asked">1<' in get(staff, "/admin/")
     assert f'href="/admin/shop/return/{found.pk}/change/">{found.number}<' in get(staff, of_order)
     assert list_buttons(staff, page_of_return) == ["accept", "refuse"]
