@@ -50,7 +50,7 @@ def valid_new_name(name: str) -> None:
     """Check the format and the characters of the name of a new user. Raises ValidationError."""
     valid_name(name)
     if has_misleading_characters(name):
-        raise ValidationError(_("A name cannot mix letters or digits of different scripts."), code="mixed")
+        raise ValidationError(_("Use letters and digits of one script only."), code="mixed")
     if has_link(name):
         raise ValidationError(_("A name cannot be a web or email address."), code="link")
 

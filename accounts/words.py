@@ -60,20 +60,20 @@ def check_company(text: str) -> None:
     """
     line = "\0".join(text.splitlines())
     if _link_pattern.search(unicodedata.normalize("NFKC", line)):
-        raise ValidationError(_("Leave out web and email addresses, and put a space after a full stop."), code="link")
+        raise ValidationError(_("Remove web and email addresses, and put a space after each full stop."), code="link")
     _check_control(line)
 
 
 def check_words(text: str) -> None:
     """Validate a visitor's text for emails. Raises ValidationError for links and control characters."""
     if has_link(text):
-        raise ValidationError(_("Leave out web and email addresses, and put a space after a full stop."), code="link")
+        raise ValidationError(_("Remove web and email addresses, and put a space after each full stop."), code="link")
     _check_control(text)
 
 
 def _check_control(text: str) -> None:
     if _control_pattern.search(text):
-        raise ValidationError(_("Leave out control characters."), code="control")
+        raise ValidationError(_("Remove the invisible characters."), code="control")
 
 
 def check_line(text: str) -> None:

@@ -33,14 +33,21 @@ _FEED: Final = (
 )
 _BOOKS: Final = ("catalog", "search", "reviews", "wishes", "author", "social:book_posts", "social:author_posts")
 _OWN: Final = (
-    *("accounts", "loginlog", "shop:orders", "shop:order", "shop:cancel_order", "shop:return_books", "shop:addresses"),
-    *("shop:add_address", "shop:address", "shop:alerts"),
+    *("accounts", "loginlog", "notifications", "following", "moderation", "welcome"),
+    *("shop:orders", "shop:order", "shop:cancel_order", "shop:return_books", "shop:return_slip", "shop:addresses"),
+    *("shop:add_address", "shop:address", "shop:alerts", "social:edit_profile"),
 )
+_SHELVES: Final = ("shelves", "lists", "library")
+# Pages of a reader, which belong to a part of the site for this reader alone.
+_OWN_BY_NAME: Final = {
+    **dict.fromkeys(("social:person", "social:followers", "social:following"), "accounts:account"),
+    **dict.fromkeys(("social:shelves", "social:statistics", "social:lists"), "shelves:own"),
+}
 PARTS: Final = {
     **dict.fromkeys(_FEED, "social:home"),
     **dict.fromkeys(_BOOKS, "catalog:list"),
     **dict.fromkeys(_OWN, "accounts:account"),
-    "accounts:leaderboard": "accounts:leaderboard",
+    **dict.fromkeys(_SHELVES, "shelves:own"),
 }
 
 
@@ -60,8 +67,9 @@ def _find_part(request: HttpRequest, visitor: AbstractBaseUser | None) -> str:
     match = request.resolver_match
     if match is None:
         return _find_here(request)
-    if match.view_name == "social:person" and visitor is not None and match.kwargs["name"] == visitor.get_username():
-        return make_path("accounts:account")
+    if visitor is not None and match.kwargs.get("name") == visitor.get_username():
+        view = _OWN_BY_NAME.get(match.view_name)
+        return make_path(view) if view else _find_here(request)
     view = PARTS.get(match.view_name) or PARTS.get(match.app_name)
     # The header of visitors without a login links to all posts instead of a feed of their own.
     if view == "social:home" and visitor is None:
@@ -79,17 +87,15 @@ def render_head(chosen_theme: str) -> SafeString:
 def render_header(context: Context) -> SafeString:
     """Return the beginning of the header, before the visitor's own links."""
     request: HttpRequest = context["request"]
-    match = request.resolver_match
-    is_on_shelves = match is not None and match.app_name in ("shelves", "lists", "library")
     visitor = get_visitor(request)
     here = get_script_prefix(), _find_part(request, visitor)
-    return _render_header(here, str(context.get("search_query") or ""), visitor is not None, is_on_shelves)
+    return _render_header(here, str(context.get("search_query") or ""), visitor is not None)
 
 
 @remember_rendered(MAX_BYTES)
-def _render_header(here: tuple[str, str], search_query: str, is_reader: bool, is_on_shelves: bool) -> SafeString:
+def _render_header(here: tuple[str, str], search_query: str, is_reader: bool) -> SafeString:
     """Return the beginning of the header. here: the script prefix and the path of the marked link."""
-    shown = {"here": here[1], "search_query": search_query, "is_reader": is_reader, "is_on_shelves": is_on_shelves}
+    shown = {"here": here[1], "search_query": search_query, "is_reader": is_reader}
     return render_to_string("partials/frame_header.html", shown)
 
 
@@ -102,6 +108,7 @@ def render_own_links(context: Context) -> SafeString:
         return render_for(request, "partials/frame_person.html", {"name": "", "back": find_way_back(request)})
     is_staff = bool(getattr(visitor, "is_staff", False))
     shown = {"name": visitor.get_username(), "user_id": visitor.pk, "is_staff": is_staff, "here": _find_here(request)}
+    shown["is_own"] = _find_part(request, visitor) == make_path("accounts:account")
     return render_for(request, "partials/frame_person.html", shown)
 
 

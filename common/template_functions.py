@@ -33,6 +33,7 @@ from jinja2.runtime import Context
 from common import bundles, frame
 from common.paths import make_absolute, make_path
 from common.spacing import close_gaps, gap
+from common.text import shorten_text
 from common.web.appearance import get_theme
 from common.web.visitors import get_visitor
 
@@ -203,5 +204,6 @@ FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "floatformat": format_number,
     "linebreaksbr": defaultfilters.linebreaksbr,
     "local_time": format_local_time,
+    "shorten_text": shorten_text,
     "urlencode": defaultfilters.urlencode,
 }

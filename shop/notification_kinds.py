@@ -32,7 +32,7 @@ def register_kinds() -> None:
     register(
         Kind(
             "stock",
-            _("A book that you wait for is back in stock"),
+            _("A book is back in stock"),
             _("%(title)s is back in stock."),
             _find_books,
             has_people=False,
@@ -42,7 +42,7 @@ def register_kinds() -> None:
     register(
         Kind(
             "price",
-            _("A book that you wait for is cheaper"),
+            _("A book is cheaper"),
             _("%(title)s is cheaper now."),
             _find_prices,
             has_people=False,

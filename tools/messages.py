@@ -1,6 +1,7 @@
 """Message catalogues without GNU gettext: ``python -m tools.messages compile|check|update``.
 
 ``mirror`` has a catalogue of its own, which its wheel contains. That of ``config`` has all other messages.
+The English catalogue of ``config`` has other words for errors of Django's forms, and nothing else.
 
 compile: write the ``.mo`` files for Django, which are not committed.
 check: exit with 1 unless every message of the code is translated in every catalogue.

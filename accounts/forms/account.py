@@ -65,7 +65,7 @@ class OwnPasswordForm(forms.Form):
     def clean_password(self) -> str:
         password: str = self.cleaned_data["password"]
         if not self.user.check_password(password):
-            raise ValidationError(_("Wrong password."), code="password_incorrect")
+            raise ValidationError(_("This password is wrong. Try again."), code="password_incorrect")
         return password
 
 

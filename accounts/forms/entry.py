@@ -22,7 +22,7 @@ class LoginForm(FocusFirstMixin, AuthenticationForm):
     password = PasswordField(label=_("Password"), autocomplete="current-password")
     error_messages = {
         **AuthenticationForm.error_messages,
-        "invalid_login": _("Wrong name, email address or password."),
+        "invalid_login": _("The name or the password is wrong. Check both and try again."),
     }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -47,8 +47,8 @@ class RegisterForm(FocusFirstMixin, SetPasswordMixin, forms.Form):
         label=_("Email address (optional)"),
         required=False,
         help_text=_(
-            "We need it to reset your password if you forget it: there is no other way. Verify it with the link that "
-            "we send you. Other readers do not see it."
+            "We need it to reset a forgotten password. Open the link that we send you to verify it. "
+            "Other readers do not see it."
         ),
     )
     password1 = PasswordField(label=_("Password"), autocomplete="new-password", help_text=ADVICE)

@@ -34,7 +34,7 @@ def render_suspended(request: HttpRequest, user: User) -> HttpResponse:
 
 def render_too_often(request: HttpRequest, seconds: int, address: str) -> HttpResponse:
     """Return status 429 with the time until the next attempt."""
-    why = _("Too many requests. Try again in %(wait)s.") % {"wait": describe_wait(seconds)}
+    why = _("That was too often. Try again in %(wait)s.") % {"wait": describe_wait(seconds)}
     response = render_refusal(request, why, address, 429)
     response.headers["Retry-After"] = str(seconds)
     return response

@@ -93,10 +93,10 @@ class Change(LimitedFormMixin, auth_views.PasswordChangeView):
 
     def form_valid(self, form: PasswordChangeForm) -> HttpResponse:
         if not passwords.change_password(self.request, form.user, form.cleaned_data["new_password1"]):
-            form.add_error("old_password", _("Your password was just changed by another request."))
+            form.add_error("old_password", _("Your password was just changed in another window."))
             return self.form_invalid(form)
         messages.success(
-            self.request, _("Your password was changed. You stay logged in here; all other sessions were ended.")
+            self.request, _("Your password was changed. You stay logged in here, and are logged out everywhere else.")
         )
         response = HttpResponseRedirect(self.get_success_url())
         # The new password invalidated the old cookie.

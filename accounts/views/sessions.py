@@ -34,7 +34,7 @@ class Sessions(View):
     def post(self, request: HttpRequest) -> HttpResponse:
         if "others" in request.POST:
             count = end_other_sessions(_get_user(request), _get_current_digest(request))
-            text = ngettext("%(count)s other session was ended.", "%(count)s other sessions were ended.", count)
+            text = ngettext("Logged out %(count)s other browser.", "Logged out %(count)s other browsers.", count)
             messages.success(request, text % {"count": count})
             return redirect_to_view("accounts:sessions")
         digest = find_session(_get_user(request).pk, request.POST.get("end", ""))
@@ -45,7 +45,7 @@ class Sessions(View):
             messages.success(request, _("You are logged out."))
             return redirect_to_view("home")
         end_session(_get_user(request), digest)
-        messages.success(request, _("The session was ended."))
+        messages.success(request, _("That browser is logged out."))
         return redirect_to_view("accounts:sessions")
 
 

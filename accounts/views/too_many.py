@@ -27,5 +27,5 @@ def describe_wait(seconds: int) -> str:
 
 def render_locked_out(request: HttpRequest, seconds: int) -> HttpResponse:
     """Return the response to a refused login attempt, which is the same whether the name exists or not."""
-    reason = _("There were too many failed login attempts. The password was not checked.")
+    reason = _("Too many logins failed, so we did not check the password.")
     return render_too_many(request, seconds, reason)

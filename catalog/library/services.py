@@ -32,7 +32,7 @@ class ImportIsOpen(ImportRefused):
     """The reader has an import that is not finished."""
 
     def __str__(self) -> str:
-        return _("Another import is not finished. Finish it or forget its file first.")
+        return _("Another import is not finished. Finish it or delete its file first.")
 
 
 class TooManyImports(ImportRefused):
@@ -40,8 +40,8 @@ class TooManyImports(ImportRefused):
 
     def __str__(self) -> str:
         text = _(
-            "Your last %(n)s imports are kept, so that you can undo them. Forget the file of one that you need not"
-            " undo; then you can import the next one at once."
+            "We keep your last %(n)s imports so that you can undo them."
+            " Delete the file of one of them to import the next one."
         )
         return text % {"n": MAX_KEPT}
 

@@ -57,7 +57,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         return _render_overview(request, _("Choose a file."))
     # Its content was not kept.
     if file.size > MAX_FILE_BYTES:
-        return _render_overview(request, _("The file is larger than 20 MB."))
+        return _render_overview(request, _("This file is larger than 20 MB. Choose a smaller one."))
     try:
         table = read_table(file.read())
     except FileRefused as error:

@@ -167,7 +167,7 @@ def read_range(values: FilterValues, low: str, high: str) -> tuple[Any, Any]:
     """Return the limits of a range. Raises ValidationError if the lower limit is above the upper one."""
     first, last = values[low], values[high]
     if first is not None and last is not None and first > last:
-        raise ValidationError({low: _("This is above the upper limit.")})
+        raise ValidationError({low: _("The first value is above the second.")})
     return first, last
 
 

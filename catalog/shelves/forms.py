@@ -126,9 +126,9 @@ class DatesForm(forms.Form):
 
     def _check_date(self, name: str, day: date) -> None:
         if day < FIRST_DATE:
-            self.add_error(name, _("This date is too early."))
+            self.add_error(name, _("This date is too early. Choose a later one."))
         if day > get_last_date():
-            self.add_error(name, _("This date is in the future."))
+            self.add_error(name, _("The date cannot be in the future."))
 
 
 class EntryForm(DatesForm):
@@ -155,9 +155,9 @@ class EntryForm(DatesForm):
     def _check_progress(self, given: dict[str, Any]) -> None:
         amount = given.get("amount")
         if amount is None and "amount" not in self.errors:
-            self.add_error("amount", _("Enter a page or percents."))
+            self.add_error("amount", _("Enter a page or a percentage."))
         if given.get("unit") == Unit.PERCENT and amount is not None and amount > 100:
-            self.add_error("amount", _("Enter at most 100 percent."))
+            self.add_error("amount", _("A percentage is at most 100."))
 
 
 class ReadingForm(DatesForm):

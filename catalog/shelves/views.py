@@ -273,7 +273,7 @@ def check_rate_limit(request: HttpRequest, address: str) -> HttpResponse | None:
     seconds = count_at_rates("shelf", request.user.pk, settings.SHELF_RATES)
     if not seconds:
         return None
-    why = _("Too many requests. Try again in %(wait)s.") % {"wait": describe_wait(seconds)}
+    why = _("That was too often. Try again in %(wait)s.") % {"wait": describe_wait(seconds)}
     response = render_refusal(request, why, 429, address)
     response.headers["Retry-After"] = str(seconds)
     return response

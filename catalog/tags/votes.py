@@ -54,7 +54,7 @@ def _add_vote(user_id: int, book_id: int, name: str) -> tuple[str, bool]:
         return meant, False
     if own.count() >= settings.TAGS_OF_READER:
         raise ValidationError(
-            _("You have added %(n)d tags to this book. Remove one first.") % {"n": settings.TAGS_OF_READER}
+            _("You can add %(n)d tags to a book. Remove one first.") % {"n": settings.TAGS_OF_READER}
         )
     tag = get_or_create_ids(Tag, [meant])[0][meant]
     Tagging.objects.bulk_create([Tagging(book_id=book_id, tag_id=tag, imported_count=0)], ignore_conflicts=True)
@@ -114,7 +114,7 @@ def clean_tag_name(text: str) -> str:
     except query.QueryError:
         is_findable = False
     if not is_findable:
-        raise ValidationError(_("Remove characters that the search does not support."))
+        raise ValidationError(_("Remove quotation marks and other special characters."))
     return name
 
 

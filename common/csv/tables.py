@@ -79,7 +79,7 @@ def read_table_rows(
     repeated = sorted({name for name in known if known.count(name) > 1})
     errors.extend(TableError(1, name, _("The column is listed twice.")) for name in repeated)
     if len(rows) > MAX_ROWS:
-        text = _("The file has more than %(n)s rows. Divide it.") % {"n": MAX_ROWS}
+        text = _("The file has more than %(n)s rows. Split it.") % {"n": MAX_ROWS}
         errors.append(TableError(rows[MAX_ROWS].line, "", text))
     return known, [] if errors else list(_read_cells(header, rows, columns, errors))
 

@@ -29,7 +29,7 @@ def _render_error(request: HttpRequest, status: int, title: str, message: str) -
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """Return the page for status 400."""
     return _render_error(
-        request, 400, _("This did not work"), _("Something in the address or in the form is not valid.")
+        request, 400, _("This did not work"), _("Something in the address or the form is not right. Go back and try again.")
     )
 
 
@@ -65,14 +65,14 @@ def server_error(request: HttpRequest) -> HttpResponse:
         request,
         500,
         _("Something went wrong"),
-        _("It is not your fault. Please try again in a moment."),
+        _("This is our fault, not yours. Try again in a moment."),
     )
 
 
 def too_busy(request: HttpRequest, seconds: int) -> HttpResponse:
     """Return the page for status 503 of an overloaded site. seconds: the value of the header ``Retry-After``."""
     response = _render_error(
-        request, 503, _("The site is busy"), _("We are working on it. Please try again in a moment.")
+        request, 503, _("The site is busy"), _("There are too many visitors right now. Try again in a moment.")
     )
     response.headers["Retry-After"] = str(seconds)
     response.headers["Cache-Control"] = "no-store"
@@ -85,5 +85,5 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
         request,
         403,
         _("This form has expired"),
-        _("Go back, reload the page and submit the form again. This site needs cookies."),
+        _("Go back, reload the page and try again. If this happens again, allow cookies for this site."),
     )

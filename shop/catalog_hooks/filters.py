@@ -53,7 +53,7 @@ def _describe_prices(values: filters.FilterValues) -> str:
 
 
 def _make_stock_fields() -> Mapping[str, forms.Field]:
-    message = _("This filter must be “1” or empty.")
+    message = _("Turn this filter on or off.")
     return {IN_STOCK: forms.RegexField("^(1|on)$", required=False, error_messages={"invalid": message})}
 
 

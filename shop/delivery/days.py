@@ -23,16 +23,14 @@ def add_working_days(start: date, days: int) -> date:
 def describe_arrival(first: date | None, last: date | None, today: date) -> str:
     """Return the days of arrival in words, such as "arrives Tue to Thu", or "" if they are unknown.
 
-    Days that are not in the coming week have their date.
+    Days that are not in the coming week have their date, such as "arrives Dec 7 to 9".
     """
     if first is None or last is None:
         return ""
     is_near = (last - today).days < WEEK_DAYS and first > today
-    begin, end = _name_day(first, is_near=is_near), _name_day(last, is_near=is_near)
+    begin = date_format(first, "D" if is_near else "MONTH_DAY_FORMAT")
     if first == last:
         return _("arrives %(day)s") % {"day": begin}
+    in_one_month = (first.year, first.month) == (last.year, last.month)
+    end = date_format(last, "D" if is_near else "DAY_FORMAT" if in_one_month else "MONTH_DAY_FORMAT")
     return _("arrives %(first)s to %(last)s") % {"first": begin, "last": end}
-
-
-def _name_day(day: date, *, is_near: bool) -> str:
-    return date_format(day, "D") if is_near else f"{date_format(day, 'D')} {date_format(day, 'MONTH_DAY_FORMAT')}"

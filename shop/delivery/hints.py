@@ -27,16 +27,12 @@ def describe_delivery(goods: int) -> str:
         return ""
     amounts = [amount for amount in found if amount is not None]
     if not amounts:
-        return _("plus delivery")
+        return _("Plus delivery.")
     country, free_from = get_country_name(settings.SELLER_COUNTRY), min(amounts)
     if goods >= free_from:
-        return _("free delivery within %(country)s") % {"country": country}
-    text = _("plus delivery, free within %(country)s from %(amount)s: %(missing)s to go")
-    return text % {
-        "country": country,
-        "amount": format_money(free_from),
-        "missing": format_money(free_from - goods),
-    }
+        return _("Free delivery in %(country)s.") % {"country": country}
+    text = _("Plus delivery. Spend %(missing)s more for free delivery in %(country)s.")
+    return text % {"country": country, "missing": format_money(free_from - goods)}
 
 
 @lru_cache(maxsize=1)

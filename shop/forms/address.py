@@ -180,6 +180,6 @@ def _describe_error(name: str, why: str, shown: AddressFormat) -> ValidationErro
     if why == "required":
         return ValidationError(gettext("This field is required."), code="required")
     if name == "postcode" and shown.postcode_example:
-        text = gettext("This postcode does not belong to the address. One that does is, for example, %(example)s.")
+        text = gettext("This postcode does not match the address. A valid one is, for example, %(example)s.")
         return ValidationError(text % {"example": shown.postcode_example}, code="invalid")
-    return ValidationError(gettext("This does not fit the address."), code="invalid")
+    return ValidationError(gettext("This does not match the address. Check both."), code="invalid")

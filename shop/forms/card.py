@@ -45,7 +45,7 @@ class NumberField(CardPartField):
     def parse(self, text: str) -> str:
         typed = "".join(text.replace("-", " ").split())
         if not (typed.isascii() and typed.isdecimal() and 12 <= len(typed) <= 19 and passes_luhn_check(typed)):
-            raise forms.ValidationError(_("This card number is not valid: a digit is missing or wrong."))
+            raise forms.ValidationError(_("Check the card number: a digit is missing or wrong."))
         return typed
 
 

@@ -27,7 +27,7 @@ class PostalAddress(NamedTuple):
 class TooManyAddresses(Refused):
     """The reader has ``settings.SHOP_SAVED_ADDRESSES`` addresses."""
 
-    message = _("You have as many addresses as possible. Remove one first.")
+    message = _("You have reached the maximum number of addresses. Remove one first.")
 
 
 @repeat_after_conflict

@@ -21,7 +21,7 @@ RETURN_STATE_REASONS: Final = {  # why a step of a return is refused, by its sta
 class CartChanged(Refused):
     """The cart differs from the one that was shown."""
 
-    message = _("Your cart has changed since this page was shown. Please review it.")
+    message = _("Your cart has changed. Check it before you order.")
 
 
 class CartEmpty(CartChanged):
@@ -33,7 +33,7 @@ class CartEmpty(CartChanged):
 class PriceRose(Refused):
     """The cart costs more than was shown. shown, now: totals in cents."""
 
-    message = _("A price has gone up since this page was shown. Please review your order.")
+    message = _("A price has gone up. Check your order before you pay.")
 
     def __init__(self, shown: int, now: int) -> None:
         super().__init__(shown, now)
@@ -44,21 +44,20 @@ class DeliveryRose(PriceRose):
     """The order costs more than was shown, with a price of delivery in it."""
 
     message = _(
-        "The order costs more than this page showed, because of its delivery or of a price that has gone up. "
-        "Please review it."
+        "The total has gone up, because delivery or a book costs more now. Check your order before you pay."
     )
 
 
 class NoDelivery(Refused):
     """No method delivers the order to its country, because of the country or of the weight."""
 
-    message = _("We do not deliver this order to this country. Please choose another address, or order fewer books.")
+    message = _("We cannot deliver this order to this country. Choose another address, or order fewer books.")
 
 
 class DeliveryGone(Refused):
     """The chosen method does not deliver the order to its country, or is not offered any more."""
 
-    message = _("This method of delivery is not available for the address. Please choose another one.")
+    message = _("This delivery is not available for the address. Choose another one.")
 
 
 class Shortage(NamedTuple):
@@ -73,7 +72,7 @@ class Shortage(NamedTuple):
 class SoldOut(Refused):
     """Some products have too few copies left. Nothing was reserved."""
 
-    message = _("Someone else was faster: not enough copies are left.")
+    message = _("Not enough copies are left. Someone else was faster.")
 
     def __init__(self, shortages: Sequence[Shortage]) -> None:
         super().__init__(shortages)
@@ -84,14 +83,14 @@ class SoldOut(Refused):
         if all(withdrawn):
             return gettext("A book in your cart is no longer sold. Remove it to order the others.")
         if any(withdrawn):
-            return gettext("A book in your cart is no longer sold, and not enough copies are left of another one.")
+            return gettext("A book in your cart is no longer sold, and another one is short in stock. Change your cart.")
         return super().__str__()
 
 
 class NotPayable(Refused):
     """The order does not wait for a payment, because it is paid or closed."""
 
-    message = _("This order is no longer waiting for payment.")
+    message = _("This order cannot be paid any more.")
 
 
 class TooManyPayments(Refused):

@@ -31,7 +31,7 @@ class HasCopies(Refused):
 class TooManyAlerts(Refused):
     """The reader waits for ``settings.STOCK_ALERT_LIMIT`` products."""
 
-    message = _("You already wait for as many books as possible. Remove one first.")
+    message = _("You have reached the maximum number of alerts. Remove one first.")
 
 
 @repeat_after_conflict

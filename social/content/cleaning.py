@@ -55,7 +55,7 @@ def clean(text: str, limits: Limits = OF_POSTS) -> str:
     if (count := count_characters(text)) > limits.characters:
         raise too_long_error(count, limits)
     if len(text) > limits.code_points:
-        message = _("The characters consist of %(count)d code points. The maximum is %(most)d.")
+        message = _("Use fewer accents and emoji: the text has %(count)d code points, and %(most)d are allowed.")
         raise ValidationError(message, code="too_long", params={"count": len(text), "most": limits.code_points})
     return text
 
@@ -82,7 +82,7 @@ def count_characters(text: str) -> int:
 
 def empty_error() -> ValidationError:
     """Return the error for a text without a visible character."""
-    return ValidationError(_("The text is empty."), code="empty")
+    return ValidationError(_("Write something first."), code="empty")
 
 
 def too_long_error(count: int, limits: Limits = OF_POSTS) -> ValidationError:

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from django.utils.text import Truncator
 from django.utils.translation import gettext
 
 from catalog.shelves.records import count_stars
+from common.text import shorten_text
 from mirror import Record
 from mirror.conf import setting
 from mirror.read import RawRecord
@@ -114,7 +114,7 @@ def find_replied_author(post: PostRecord) -> int | None:
 def quote_post(post: PostRecord, characters: int) -> str:
     """Return the beginning of a post as other pages quote it: of its content note, if it has one."""
     # A veiled text is not shown there either. A rating has no text.
-    return Truncator(post["note"] or post["text"] or post.page_title).chars(characters)
+    return shorten_text(post["note"] or post["text"] or post.page_title, characters)
 
 
 def build_record(row: PostRow) -> Record:

@@ -151,7 +151,7 @@ def _keep_input(request: HttpRequest) -> dict[str, Any]:
 
 def _respond_too_often(request: HttpRequest, seconds: int, shown: dict[str, Any]) -> HttpResponse:
     """Return the form with the typed text, and the time until the next attempt."""
-    message = _("Too many requests. Try again in %(wait)s.") % {"wait": describe_wait(seconds)}
+    message = _("That was too often. Try again in %(wait)s.") % {"wait": describe_wait(seconds)}
     if wants_json(request):
         response = json_error(message, 429)
     else:

@@ -10,7 +10,6 @@ from typing import Any, Final, NamedTuple
 
 from django.contrib.syndication.views import Feed
 from django.http import Http404, HttpRequest, HttpResponse
-from django.template.defaultfilters import truncatechars
 from django.urls import reverse
 from django.utils.feedgenerator import Atom1Feed
 from django.utils.html import escape
@@ -25,6 +24,7 @@ from catalog.shelves.records import write_stars
 from catalog.shelves.selectors import ShelvedBook, find_shelf_page, get_shelf_summary
 from common.paths import make_absolute, make_path
 from common.public_pages import public_page
+from common.text import shorten_text
 from common.web import get_viewer_id
 from social.content.html import to_html
 from social.models import Post
@@ -98,7 +98,7 @@ class _PostFeed(_ChannelFeed):
             return item.page_title
         if item["book"]:
             return _("%(name)s about “%(title)s”") % {"name": item["user"]["name"], "title": item["book"]["title"]}
-        return truncatechars(" ".join((item["note"] or item["text"]).split()), MAX_TITLE)
+        return shorten_text(" ".join((item["note"] or item["text"]).split()), MAX_TITLE)
 
     def item_description(self, item: PostRecord) -> str:
         if item["note"]:

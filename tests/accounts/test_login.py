@@ -80,9 +80,9 @@ def test_the_error_does_not_reveal_existing_names(client: Client, alice: User) -
 
 
 def test_the_error_is_announced_to_screen_readers(client: Client, alice: User) -> None:
-    page = client.post(LOGIN, {"username": "alice", "password": "wrong"}).content.decode()
+    page = client.post(LOGIN, {"username": "alice", "password": "mistaken"}).content.decode()
     assert 'role="alert"' in page
-    assert "wrong" not in page
+    assert "mistaken" not in page
 
 
 def test_login_redirects_to_next(client: Client, alice: User) -> None:

@@ -60,7 +60,7 @@ def test_the_page_lists_sessions_in_three_round_trips(desk: Client, phone: Clien
     assert (seen.round_trips, seen.sql) == (3, [])  # one of them reads the session of the request
     html = page.content.decode()
     assert "Safari on iPhone" in html
-    assert html.count("This session") == 1
+    assert html.count("This browser") == 1
     assert page.headers["Cache-Control"] == "private, no-cache"
 
 
@@ -94,7 +94,7 @@ def test_the_page_shows_the_last_use_of_a_session(desk: Client, phone: Client, r
 def test_an_ended_session_is_logged_out_at_its_next_request(desk: Client, phone: Client) -> None:
     response = desk.post(PATH, {"end": make_handle(read_digest(phone))})
     assert response.headers["Location"] == PATH
-    assert "The session was ended." in desk.get(PATH).content.decode()
+    assert "That browser is logged out." in desk.get(PATH).content.decode()
     assert not is_in(phone)
     assert is_in(desk)
 
@@ -103,8 +103,8 @@ def test_all_other_sessions_can_be_ended(desk: Client, phone: Client, alice: Use
     third = log_in(alice, "")
     bob = log_in(User.objects.create_user("bob"), FIREFOX)
     page = desk.post(PATH, {"others": "1"}, follow=True).content.decode()
-    assert "2 other sessions were ended." in page
-    assert "You have no other sessions." in page
+    assert "Logged out 2 other browsers." in page
+    assert "You are not logged in anywhere else." in page
     assert [is_in(c) for c in (desk, phone, third, bob)] == [True, False, False, True]
 
 

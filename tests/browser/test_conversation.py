@@ -182,7 +182,7 @@ def test_a_conversation_is_led_and_notified(dispute: Dispute, visitors: Visitors
         assert get_ways(alice.pk)["reply"] == Way.OFF
         author.page.goto(make_link(Subscription(alice.pk, Way.EMAIL)).removeprefix(settings.SITE_URL))
         author.press("button", pgettext("emails", "Stop"))
-        author.see(_("You will receive no more of these emails."))
+        author.see(_("You will not get these emails any more."))
     assert get_ways(alice.pk)["like"] == Way.SITE
     assert Like.objects.filter(user=bob, post=post).exists()
 

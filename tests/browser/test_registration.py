@@ -68,7 +68,7 @@ def test_wrong_password_reveals_nothing_else(page: Page) -> None:
     page.get_by_label("Name").fill("alice")
     page.get_by_label("Password").fill("wrong")
     page.get_by_role("main").get_by_role("button", name="Log in").click()
-    expect(page.get_by_role("alert")).to_contain_text("Wrong name, email address or password.")
+    expect(page.get_by_role("alert")).to_contain_text("The name or the password is wrong. Check both and try again.")
 
 
 def test_login_returns_to_the_previous_page(page: Page) -> None:

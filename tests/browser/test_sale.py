@@ -62,7 +62,7 @@ def test_page_reloads_at_the_end_of_the_sale(person: Page) -> None:
     Sale.objects.filter(name="Spring").delete()
     drain_all()
     person.evaluate("document.querySelector('.clock').dataset.left = 0")
-    expect(person.get_by_text("There are no current or upcoming sales")).to_be_visible()
+    expect(person.get_by_text("There is no sale right now")).to_be_visible()
 
 
 def test_outdated_numbers_are_announced(open_page: OpenPage, settings: Settings) -> None:

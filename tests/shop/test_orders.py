@@ -155,7 +155,7 @@ def test_an_open_payment_hides_the_link_to_pay(shopper: Client, alice: User) -> 
     Payment.objects.create(order=order, key="p", amount=1)
     html = shopper.get(f"/shop/orders/{order.pk}/").content.decode()
     assert "/pay/" not in html
-    assert "has not answered yet" in html
+    assert "We are still waiting for the payment provider" in html
 
 
 def test_cancelling_asks_first_and_happens_once(shopper: Client, alice: User) -> None:

@@ -25,7 +25,7 @@ def test_an_open_payment_accepts_no_other_card(client: Client, order: Order) -> 
     payment = Payment.objects.create(order=order, key="p", amount=order.total)
     page = client.get(f"/shop/orders/{order.pk}/pay/", follow=True)
     assert page.redirect_chain == [(f"/shop/orders/{order.pk}/", 302)]
-    assert text_of(page).count("The payment provider has not answered yet") == 1
+    assert text_of(page).count("We are still waiting for the payment provider") == 1
     Payment.objects.filter(pk=payment.pk).update(state=PaymentState.FAILED)
     assert "Card number" in text_of(client.get(f"/shop/orders/{order.pk}/pay/"))
 

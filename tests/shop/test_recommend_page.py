@@ -90,8 +90,8 @@ def test_the_page_of_a_book_shows_two_strips(client: Client, shelf: list[Product
     make_sale(others[0], price=5)
     rebuild()
     html = _page(client, one.pk).content.decode()
-    assert "Readers who bought this also bought" in html
-    assert "Readers who viewed this bought" in html
+    assert "Readers also bought" in html
+    assert "Bought after viewing this" in html
     assert ">65% bought it<" in html
     assert html.count('class="strip-book"') == 2 * MAX_SHOWN
     assert "€0.05" in html  # the price in the sale

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.django_db
 # For each page: pairs of its English and its Chinese text.
 PAGES = {
     "/": [("Find your next book", "找到下一本书"), ("Log in", "登录"), ("Skip to content", "跳到正文")],
-    "/books/": [("1 book</h2>", "1 本书</h2>"), ("Most read", "读者最多"), ("Filter by tag", "按标签筛选")],
+    "/books/": [("1 book</h2>", "1 本书</h2>"), ("Most read", "最多人读"), ("Filter by tag", "按标签筛选")],
     "/books/?q=ruby+%26": [("A tag is missing after “&amp;”.", "“&amp;”后面缺少标签。")],
     "/books/?q=rubi": [
         ("No books have the tag “rubi”.", "没有书带“rubi”这个标签。"),
@@ -121,7 +121,7 @@ def test_large_numbers_have_separators(language: str) -> None:
 
 def test_compiled_messages_are_loaded() -> None:
     with translation.override("zh-hans"):
-        assert translation.gettext("Welcome, %(name)s.") % {"name": "alice"} == "alice，欢迎光临。"
+        assert translation.gettext("Welcome, %(name)s.") % {"name": "alice"} == "欢迎你，alice。"
         assert translation.ngettext("%(shown)s book", "%(shown)s books", 1) == "%(shown)s 本书"
         assert [timesince(JUNE - age, JUNE) for age in (ONE_DAY, 31 * ONE_DAY)] == ["1\xa0天", "1\xa0个月"]
 
@@ -129,6 +129,14 @@ def test_compiled_messages_are_loaded() -> None:
 @pytest.mark.parametrize("wrong", ["(?<!注)册", "账户", "[。，：；！？、）] (?! )", " [。，：；！？、（]"])
 def test_chinese_has_one_word_for_each_concept_and_no_wide_gaps(wrong: str) -> None:
     assert [text for text in read_chinese() if re.search(wrong, text)] == []
+
+
+def test_chinese_has_full_width_marks_and_a_space_beside_latin_words() -> None:
+    """A date and a phrase in a placeholder need no space, so only literal characters are checked."""
+    wrong = "[一-鿿][A-Za-z0-9,:;!?]|[A-Za-z0-9,:;!?][一-鿿]"
+    date_format = "n月j日 H:i"
+    texts = [re.sub(r"%\(\w+\)[sd]|</?\w[^>]*>", "", text) for text in read_chinese() if text != date_format]
+    assert [text for text in texts if re.search(wrong, text)] == []
 
 
 def test_spaces_separate_latin_and_chinese_words_only() -> None:
@@ -140,14 +148,19 @@ def test_spaces_separate_latin_and_chinese_words_only() -> None:
             assert gap() == between
 
 
+def test_errors_of_django_have_the_words_of_the_site(client: Client, book: Book) -> None:
+    assert "Fill in this field." in client.post("/accounts/register/", {}).content.decode()
+
+
 def test_form_errors_are_translated(client: Client, book: Book) -> None:
     client.cookies[settings.LANGUAGE_COOKIE_NAME] = "zh-hans"
     User.objects.create_user("alice")
+    assert "请填写这一项。" in client.post("/accounts/register/", {}).content.decode()
     typed = {"username": "ALICE", "password1": "a quiet bookshop", "password2": "a quiet bookshop"}
     html = client.post("/accounts/register/", typed).content.decode()
-    assert "该用户名已被占用。" in html
+    assert "这个用户名已被占用，请换一个。" in html
     html = client.post("/accounts/login/", {"username": "alice", "password": "wrong"}).content.decode()
-    assert "用户名、邮箱或密码错误。" in html
+    assert "用户名或密码不对，请检查后再试。" in html
 
 
 @pytest.mark.parametrize("path", ["/admin/", "/admin/catalog/book/", "/admin/catalog/tag/", "/admin/accounts/user/"])

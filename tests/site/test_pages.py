@@ -152,10 +152,17 @@ def test_the_header_marks_the_part_of_the_site(client: Client) -> None:
         (f"/books/{book.pk}/", "/books/", "/books/"),
         ("/search/?q=salt", "/books/", "/books/"),
         ("/shop/orders/", "/accounts/", ""),
+        ("/accounts/leaderboard/", "/accounts/", ""),
+        ("/accounts/sessions/", "/accounts/", ""),
+        ("/loginlog/", "/accounts/", ""),
+        ("/notifications/", "/accounts/", ""),
         ("/u/rita/", "/accounts/", ""),
+        ("/u/rita/shelves/", "/shelves/want-to-read/", ""),
+        ("/lists/", "/shelves/want-to-read/", ""),
         ("/shop/sale/", "/shop/sale/", "/shop/sale/"),
     ):
         for browser, wanted in ((client, link), (guest, guests_link)):
             page = browser.get(address).content.decode()
             nav = page[page.find('<ul class="nav">') : page.find("</nav>")]
             assert (f'href="{wanted}" {marked}' in nav) if wanted else (marked not in nav), (address, wanted)
+            assert ('own-menu" aria-current="true"' in page) == (wanted == "/accounts/"), address

@@ -17,7 +17,7 @@ from accounts.users.reserved import list_path_words
 from accounts.words import has_link
 from catalog.models import Book
 from catalog.shelves.models import ReadingGoal
-from common.text import clean_parameter
+from common.text import clean_parameter, shorten_text
 from mirror.relay.drains import drain_all
 from shop.models import Order
 from social.models import Mention
@@ -298,3 +298,9 @@ class TestFields:
         user.user_permissions.set(Permission.objects.filter(codename="view_book"))
         staff.force_login(user)
         assert str(novel) in staff.get("/admin/catalog/book/", {"q": "\u200bＭort\u200e"}).content.decode()
+
+
+def test_excerpts_end_after_a_word() -> None:
+    assert shorten_text("One, two, three", 15) == "One, two, three"
+    assert [shorten_text("One, two, three", length) for length in (14, 9, 8, 2)] == ["One, two…", "One…", "One…", "O…"]
+    assert shorten_text("没有空格的句子。", 5) == "没有空格…"

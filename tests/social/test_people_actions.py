@@ -164,7 +164,7 @@ def test_actions_have_a_rate_limit_and_undoing_has_none(
     response = client.post(f"{BOB}{verb}/", {"next": "/people/"}, headers=headers)
     wait = int(response.headers["Retry-After"])  # the rest of the five minutes, of which the test uses some
     assert 60 < wait <= 300
-    assert_said(client, response, 429, f"Too many requests. Try again in {-(-wait // 60)} minutes.")
+    assert_said(client, response, 429, f"That was too often. Try again in {-(-wait // 60)} minutes.")
     for _ in range(5):
         assert client.post(f"{BOB}un{verb}/", headers=JSON).status_code == 200
     other = Client()

@@ -78,7 +78,7 @@ class LoginFactor(FactorView):
 
     def form_valid(self, form: FactorForm) -> HttpResponse:
         if not factors.check_factor(self.request, self.owner, **form.cleaned_data):
-            form.add_error("code", _("This is wrong or was already used."))
+            form.add_error("code", _("This code is wrong or was already used. Try the next one."))
             return self.form_invalid(form)
         self.give_back()
         target = pending.end(self.request)
@@ -122,10 +122,10 @@ class Confirm(FactorView):
         password = given.pop("password")
         if password:
             if not self.owner.check_password(password):
-                return self._refuse(form, "password", _("Wrong password."))
+                return self._refuse(form, "password", _("This password is wrong. Try again."))
         else:
             if not factors.check_factor(self.request, self.owner, **given):
-                return self._refuse(form, "code", _("This is wrong or was already used."))
+                return self._refuse(form, "code", _("This code is wrong or was already used. Try the next one."))
             # Only wrong codes count. Passwords count in any case, as on all pages that ask for one.
             self.give_back()
         recent.record_proof(self.request.session, with_factor=not password)

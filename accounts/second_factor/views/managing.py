@@ -107,7 +107,7 @@ class AddApp(FactorOwnerView, FormView):
     def form_valid(self, form: AppForm) -> HttpResponse:
         secret = self._read_secret()
         if secret is None or not app_codes.add_app(self.owner.pk, secret, form.cleaned_data["code"].replace(" ", "")):
-            form.add_error("code", _("This is not the current code. Check the clock of your device."))
+            form.add_error("code", _("This is not the current code. Check the clock of your device, and try again."))
             return self.form_invalid(form)
         del self.request.session[NEW_SECRET_KEY]
         return self.go_on(factors.APP_ADDED)

@@ -31,7 +31,7 @@ def read_table(content: bytes) -> Table:
     # PostgreSQL stores no NUL.
     text = decode(content).replace("\0", "")
     if not text.strip():
-        raise FileRefused(_("The file is empty."))
+        raise FileRefused(_("This file is empty. Choose another one."))
     delimiter = find_delimiter(text)
     lines = _read_lines(text, delimiter)
     first = next(lines, None)
@@ -40,10 +40,10 @@ def read_table(content: bytes) -> Table:
     # Without a header: one ISBN a line, or several.
     rows = _read_isbns(text) if service is None else list(_read_rows(service, header, lines))
     if not rows and service is not None:
-        raise FileRefused(_("The file is empty."))
+        raise FileRefused(_("This file is empty. Choose another one."))
     if not rows:
         raise FileRefused(
-            _("The file is no export of Goodreads, The StoryGraph or LibraryThing, and no list of ISBNs.")
+            _("This is not an export of Goodreads, The StoryGraph or LibraryThing, or a list of ISBNs. Choose another file.")
         )
     return Table(service or SERVICES["isbns"], rows)
 
@@ -92,7 +92,7 @@ def _read_rows(service: Service, header: Sequence[str], lines: Iterator[CsvRow])
 
 def _check_count(count: int) -> None:
     if count > MAX_ROWS:
-        raise FileRefused(_("The file has more than %(n)s rows. Divide it.") % {"n": MAX_ROWS})
+        raise FileRefused(_("The file has more than %(n)s rows. Split it.") % {"n": MAX_ROWS})
 
 
 def _read_isbns(text: str) -> list[dict[str, str]]:

@@ -3,3 +3,4 @@
 THOUSAND_SEPARATOR = ","
 NUMBER_GROUPING = 3
 MONTH_DAY_FORMAT = "n月j日"
+DAY_FORMAT = "j日"  # the end of a range of days in one month

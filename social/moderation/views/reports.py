@@ -38,7 +38,7 @@ def report(request: HttpRequest, kind: str, target: str) -> HttpResponse:
     # Invalid forms count as well.
     seconds = _count_report(request, viewer, form.data.get("email", ""))
     if seconds and form.is_valid():
-        form.add_error("details", _("Too many requests. Try again in %(wait)s.") % {"wait": describe_wait(seconds)})
+        form.add_error("details", _("That was too often. Try again in %(wait)s.") % {"wait": describe_wait(seconds)})
         response = _respond_invalid(request, found, form, 429)
         response.headers["Retry-After"] = str(seconds)
         return response

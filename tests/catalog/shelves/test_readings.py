@@ -171,7 +171,7 @@ def test_progress_is_noted_shown_and_leads_to_the_end(
     assert "I have finished it" in change(HTMX, action="progress", amount="100", unit="percent")
     change(action="shelf", shelf="read")
     history = client.get(f"/books/{book.pk}/readings/").content.decode()
-    assert history.index("100 percent") < history.index("Page 80")
+    assert history.index("100%") < history.index("Page 80")
     first = ReadingProgress.objects.order_by("pk")[0]
     change(page="readings", action="delete_progress", row=first.pk)
     assert ReadingProgress.objects.get().percent == 100
