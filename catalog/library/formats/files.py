@@ -43,7 +43,9 @@ def read_table(content: bytes) -> Table:
         raise FileRefused(_("This file is empty. Choose another one."))
     if not rows:
         raise FileRefused(
-            _("This is not an export of Goodreads, The StoryGraph or LibraryThing, or a list of ISBNs. Choose another file.")
+            _(
+                "This is not an export of Goodreads, The StoryGraph or LibraryThing, or a list of ISBNs. Choose another file."
+            )
         )
     return Table(service or SERVICES["isbns"], rows)
 
