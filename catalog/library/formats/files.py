@@ -44,7 +44,8 @@ def read_table(content: bytes) -> Table:
     if not rows:
         raise FileRefused(
             _(
-                "This is not an export of Goodreads, The StoryGraph or LibraryThing, or a list of ISBNs. Choose another file."
+                "This is not an export of Goodreads, The StoryGraph or LibraryThing, or a list of ISBNs."
+                " Choose another file."
             )
         )
     return Table(service or SERVICES["isbns"], rows)
