@@ -30,7 +30,9 @@ class _UniqueNameMixin:
         is_new = fold(name) != self.instance.name_key
         alike = Q(name_skeleton=skeleton(name))
         if is_new and (is_misleading(name) or others.filter(alike).exists() or kept.filter(alike).exists()):
-            raise ValidationError(_("This name is too similar to another name or a web address. Choose another one."), code="misleading")
+            raise ValidationError(
+                _("This name is too similar to another name or a web address. Choose another one."), code="misleading"
+            )
         return name
 
 

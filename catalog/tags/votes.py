@@ -53,9 +53,7 @@ def _add_vote(user_id: int, book_id: int, name: str) -> tuple[str, bool]:
     if own.filter(tag__name=meant).exists():
         return meant, False
     if own.count() >= settings.TAGS_OF_READER:
-        raise ValidationError(
-            _("You can add %(n)d tags to a book. Remove one first.") % {"n": settings.TAGS_OF_READER}
-        )
+        raise ValidationError(_("You can add %(n)d tags to a book. Remove one first.") % {"n": settings.TAGS_OF_READER})
     tag = get_or_create_ids(Tag, [meant])[0][meant]
     Tagging.objects.bulk_create([Tagging(book_id=book_id, tag_id=tag, imported_count=0)], ignore_conflicts=True)
     TagVote.objects.create(user_id=user_id, book_id=book_id, tag_id=tag)

@@ -29,7 +29,10 @@ def _render_error(request: HttpRequest, status: int, title: str, message: str) -
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """Return the page for status 400."""
     return _render_error(
-        request, 400, _("This did not work"), _("Something in the address or the form is not right. Go back and try again.")
+        request,
+        400,
+        _("This did not work"),
+        _("Something in the address or the form is not right. Go back and try again."),
     )
 
 

@@ -43,9 +43,7 @@ class PriceRose(Refused):
 class DeliveryRose(PriceRose):
     """The order costs more than was shown, with a price of delivery in it."""
 
-    message = _(
-        "The total has gone up, because delivery or a book costs more now. Check your order before you pay."
-    )
+    message = _("The total has gone up, because delivery or a book costs more now. Check your order before you pay.")
 
 
 class NoDelivery(Refused):
@@ -83,7 +81,9 @@ class SoldOut(Refused):
         if all(withdrawn):
             return gettext("A book in your cart is no longer sold. Remove it to order the others.")
         if any(withdrawn):
-            return gettext("A book in your cart is no longer sold, and another one is short in stock. Change your cart.")
+            return gettext(
+                "A book in your cart is no longer sold, and another one is short in stock. Change your cart."
+            )
         return super().__str__()
 
 

@@ -53,7 +53,13 @@ def test_known_and_unknown_addresses_give_the_same_response_and_work(mike: User)
         with record_hashing() as runs, record() as seen:
             response = log_in(client, typed, "wrong", ELSEWHERE)
         body = response.content.decode().replace(typed, "")
-        return response.status_code, body.count("The name or the password is wrong"), len(runs), len(seen.sql), len(seen.commands)
+        return (
+            response.status_code,
+            body.count("The name or the password is wrong"),
+            len(runs),
+            len(seen.sql),
+            len(seen.commands),
+        )
 
     send("warm up")
     assert [send(ADDRESS), send("nobody@example.org")] == [send("mike")] * 2

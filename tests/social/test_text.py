@@ -107,7 +107,9 @@ def test_code_points_are_limited() -> None:
     assert "501" in raised.value.messages[0]
     with pytest.raises(ValidationError) as raised:
         clean((FAMILY + ZWJ + "👦" + ZWJ + "👦") * MAX_CHARACTERS)
-    assert raised.value.messages == ["Use fewer accents and emoji: the text has 5500 code points, and 5000 are allowed."]
+    assert raised.value.messages == [
+        "Use fewer accents and emoji: the text has 5500 code points, and 5000 are allowed."
+    ]
 
 
 NASTY = st.sampled_from([*"\u200b\u200c\u200d\u200e\u200f\u202e\u2066\ufe0f\ufe0e\u061c\u0301\u034f\u115f\u3164\u180b"])
