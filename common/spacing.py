@@ -21,4 +21,18 @@ def close_gaps(text: str) -> str:
 
 def gap() -> str:
     """Return what stands between two sentences: a space, or nothing, as full-width marks contain theirs."""
-    return "" if (get_language() or "").startswith("zh") else " "
+    return "" if _is_chinese() else " "
+
+
+def colon() -> str:
+    """Return what stands between a name and its value."""
+    return "：" if _is_chinese() else ": "
+
+
+def comma() -> str:
+    """Return what stands between two parts of a sentence."""
+    return "，" if _is_chinese() else ", "
+
+
+def _is_chinese() -> bool:
+    return (get_language() or "").startswith("zh")

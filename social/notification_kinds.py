@@ -13,7 +13,7 @@ from social.queries.records import PostRecord, quote_post
 from social.relations.blocks import find_blocked_and_muted
 from social.timelines.pages import read_records
 
-QUOTE_CHARACTERS: Final = 140
+QUOTE_CHARACTERS: Final = 80
 
 
 def register_kinds() -> None:

@@ -27,7 +27,7 @@
     const [unit, length] = UNITS.find(([, length]) => seconds >= length) ?? ["second", 1];
     const count = seconds < 60 ? 0 : Math.floor(seconds / length); // "now" during the first minute
     // Chinese pages have a space beside digits, as in the times that the server writes.
-    const text = words.format(-count, seconds < 60 ? "second" : unit).replace(/(\d)(?=\p{sc=Han})/u, "$1\xa0");
+    const text = words.format(-count, seconds < 60 ? "second" : unit).replace(/(\d)(?=\p{sc=Han})/u, "$1\xa0").replace("现在", "刚刚");
     if (time.textContent !== text) time.textContent = text;
   };
   const sayAll = () => {

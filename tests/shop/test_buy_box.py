@@ -68,7 +68,7 @@ def test_the_box_shows_a_sale_only_during_its_period(client: Client) -> None:
     box = box_of(client, product)
     assert '<span class="now">€9.00</span>' in box
     assert "€12.50" in box
-    assert f'<time data-local="full" datetime="{sale.ends_at.isoformat(timespec="seconds")[:19]}' in box
+    assert f'<time data-local="soon" datetime="{sale.ends_at.isoformat(timespec="seconds")[:19]}' in box
     Sale.objects.update(ends_at=clock.now() - timedelta(seconds=1))
     assert '<span class="now">€12.50</span>' in box_of(client, product)
     assert "<time" not in box_of(client, product)

@@ -15,7 +15,7 @@ from pytest_django.fixtures import Settings
 
 from accounts.models import User
 from catalog.models import Book, Tag
-from common.spacing import close_gaps, gap
+from common.spacing import close_gaps, colon, comma, gap
 from shop.money import format_money
 from tests.support.site.html import read_attributes
 from tests.support.warm_mirrors import rebuild
@@ -141,6 +141,8 @@ def test_chinese_has_full_width_marks_and_a_space_beside_latin_words() -> None:
 
 def test_spaces_separate_latin_and_chinese_words_only() -> None:
     assert close_gaps("小明 和另外 3 人 提到了你。") == "小明和另外 3 人提到了你。"
+    with translation.override("zh-hans"):
+        assert (colon(), comma(), gap()) == ("：", "，", "")
     assert close_gaps("Ann 提到了你。") == "Ann 提到了你。"
     assert close_gaps(mark_safe("<a><bdi>小明</bdi></a> 和 <b>王五</b>")) == "<a><bdi>小明</bdi></a>和<b>王五</b>"
     for language, between in (("en", " "), ("zh-hans", "")):

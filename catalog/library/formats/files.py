@@ -42,12 +42,7 @@ def read_table(content: bytes) -> Table:
     if not rows and service is not None:
         raise FileRefused(_("This file is empty. Choose another one."))
     if not rows:
-        raise FileRefused(
-            _(
-                "This is not an export of Goodreads, The StoryGraph or LibraryThing, or a list of ISBNs."
-                " Choose another file."
-            )
-        )
+        raise FileRefused(_("Choose an export of Goodreads, The StoryGraph or LibraryThing, or a list of ISBNs."))
     return Table(service or SERVICES["isbns"], rows)
 
 
