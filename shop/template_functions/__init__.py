@@ -23,4 +23,8 @@ FUNCTIONS: Final[Mapping[str, Any]] = {
     "render_strip_offer": offers.render_strip_offer,
     "strip_book": viewed.render_strip_book,
 }
-FILTERS: Final[Mapping[str, Callable[..., Any]]] = {"money": format_money, "method_name": translate_method, "sale_name": name_sale}
+FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
+    "money": format_money,
+    "method_name": translate_method,
+    "sale_name": name_sale,
+}
