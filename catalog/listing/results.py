@@ -149,7 +149,7 @@ class BookList:
     @property
     def order_label(self) -> str:
         """The name of the current order."""
-        return self._current_sort.label
+        return str(self._current_sort.label)
 
     @cached_property
     def reversed_sort(self) -> SortLink:

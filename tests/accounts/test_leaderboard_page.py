@@ -11,7 +11,7 @@ from accounts.models import User
 from accounts.template_functions import ordinal
 from mirror.redis.recorder import record
 from mirror.relay.sql_only import sql_only
-from tests.support.accounts.people import NOON, make_people, warm_users
+from tests.support.accounts.people import make_people, warm_users
 from tests.support.site.html import find_policy_violations
 
 BOARD, JSON = "/accounts/leaderboard/", {"Accept": "application/json"}
