@@ -146,6 +146,11 @@ class BookList:
         """Links to all orders."""
         return [self._build_sort_link(sort) for sort in sorts.all_sorts()]
 
+    @property
+    def order_label(self) -> str:
+        """The name of the current order."""
+        return str(self._current_sort.label)
+
     @cached_property
     def reversed_sort(self) -> SortLink:
         """A link to the reverse of the current order."""

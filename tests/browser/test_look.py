@@ -23,6 +23,7 @@ from tests.browser.conftest import (
     text_size,
 )
 from tests.browser.test_loginlog import sign_in
+from tests.support.accounts.people import make_people, warm_users
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -244,3 +245,12 @@ def test_pages_have_one_of_two_widths(open_page: OpenPage, live_server: LiveServ
         for path in paths:
             page.goto(path)
             assert page.locator("main > *").last.evaluate("each => each.getBoundingClientRect().x") == edge, path
+
+
+def test_a_narrow_leaderboard_breaks_no_words(open_page: OpenPage) -> None:
+    make_people([116, 79])
+    warm_users()
+    page = open_page(viewport={"width": 320, "height": 700})
+    page.goto("/accounts/leaderboard/")
+    heights = page.locator(".ranking th").evaluate_all("cells => cells.map(cell => cell.offsetHeight)")
+    assert max(heights) < 50
