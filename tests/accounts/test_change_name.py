@@ -49,7 +49,7 @@ def test_the_old_name_redirects_and_stays_reserved(redis: Redis, settings: Setti
     now = timezone.now()
     settings.CLOCK = lambda: now
 
-    assert "Wrong password" in change(client, "Ann Reed", "wrong")
+    assert "This password is wrong" in change(client, "Ann Reed", "wrong")
     for refused in ("OTTO", "0tto", "admin", "people"):
         assert "already taken" in change(client, refused)
     assert "already your name" in change(client, "Ann Lee")
