@@ -134,7 +134,7 @@ def format_local_time(moment: datetime, style: str = "full") -> str:
     if style == "day" or not _has_chosen_zone():
         return format_date(moment, "DATE_FORMAT")
     if style == "soon":
-        return format_date(moment, pgettext("format of a time without the year", "M j, g:i A"))
+        return format_date(moment, pgettext("format of a time without the year", "j M, H:i"))
     return format_date(moment, "TIME_FORMAT" if style == "clock" else "DATETIME_FORMAT")
 
 

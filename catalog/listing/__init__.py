@@ -2,8 +2,10 @@
 
 from catalog.books.records import BookRecord
 from catalog.listing import filters, sorts
+from catalog.listing.results import BookList
 
 __all__ = [
+    "BookList",
     "BookRecord",
     "filters",
     "sorts",

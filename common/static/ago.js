@@ -4,6 +4,7 @@
   const UNITS = [["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]];
   const WEEK = 7 * 86400; // for older times the date is more useful
   const { lang } = document.documentElement;
+  const locale = lang === "en" ? "en-GB" : lang; // the formats of the server
   const words = new Intl.RelativeTimeFormat(lang, { numeric: "auto" });
   const DAY = { dateStyle: "medium" };
   const STYLES = {
@@ -13,7 +14,7 @@
     age: DAY,
     soon: { month: "short", day: "numeric", hour: lang.startsWith("zh") ? "2-digit" : "numeric", minute: "2-digit" },
   };
-  const format = (time, style) => new Intl.DateTimeFormat(lang, STYLES[style]).format(Date.parse(time.dateTime));
+  const format = (time, style) => new Intl.DateTimeFormat(locale, STYLES[style]).format(Date.parse(time.dateTime));
   // A time with other words, and an age, has the time as its title.
   const localize = (time) => {
     const style = time.dataset.local;

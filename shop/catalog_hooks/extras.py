@@ -8,7 +8,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
 from catalog.books import extras
-from catalog.listing.results import BookList
+from catalog.listing import BookList
 from common.rendered import remember_rendered
 from mirror.read import read_from_sql
 from shop import keys

@@ -23,14 +23,18 @@ def add_working_days(start: date, days: int) -> date:
 def describe_arrival(first: date | None, last: date | None, today: date) -> str:
     """Return the days of arrival in words, such as "arrives Tue to Thu", or "" if they are unknown.
 
-    Days that are not in the coming week have their date, such as "arrives Dec 7 to 9".
+    Days that are not in the coming week have their date, such as "arrives 7 to 9 Dec".
     """
     if first is None or last is None:
         return ""
     is_near = (last - today).days < WEEK_DAYS and first > today
-    begin = date_format(first, "D" if is_near else "MONTH_DAY_FORMAT")
+    if is_near:
+        forms = ("D", "D")
+    elif (first.year, first.month) == (last.year, last.month):
+        forms = ("RANGE_FIRST_FORMAT", "RANGE_LAST_FORMAT")
+    else:
+        forms = ("MONTH_DAY_FORMAT", "MONTH_DAY_FORMAT")
     if first == last:
-        return _("arrives %(day)s") % {"day": begin}
-    in_one_month = (first.year, first.month) == (last.year, last.month)
-    end = date_format(last, "D" if is_near else "DAY_FORMAT" if in_one_month else "MONTH_DAY_FORMAT")
+        return _("arrives %(day)s") % {"day": date_format(first, "D" if is_near else "MONTH_DAY_FORMAT")}
+    begin, end = date_format(first, forms[0]), date_format(last, forms[1])
     return _("arrives %(first)s to %(last)s") % {"first": begin, "last": end}

@@ -8,7 +8,7 @@ from django.utils.dateparse import parse_date
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext as translated
-from django.utils.translation import override
+from django.utils.translation import override, pgettext
 from fpdf import FPDF
 from fpdf.enums import TableBordersLayout, XPos, YPos
 from fpdf.fonts import FontFace
@@ -157,4 +157,5 @@ def _describe_delivery(first: str, last: str) -> str:
 
 
 def _format_day(text: str) -> str:
-    return date_format(parse_date(text), "DATE_FORMAT")  # type: ignore[arg-type]
+    # Not the format of pages: a document must not change with it.
+    return date_format(parse_date(text), pgettext("format of a day on an invoice", "M j, Y"))  # type: ignore[arg-type]

@@ -601,7 +601,7 @@ def test_products_of_a_tag_join_a_sale_at_a_percentage(staff: Client, monkeypatc
     assert set(SaleItem.objects.values_list("product", "price")) == {(emma.pk, 999), (moss.pk, 879)}
     assert other.sale_items.count() == 0
     entries = [entry.get_change_message() for entry in LogEntry.objects.all()]
-    added = "Added 1 book with the tag “classics” at 30% less, from Jan 1, 2026, 12:00 AM to Jan 1, 2030, 12:00 AM."
+    added = "Added 1 book with the tag “classics” at 30% less, from 1 Jan 2026, 00:00 to 1 Jan 2030, 00:00."
     assert added in entries
 
 

@@ -1,7 +1,10 @@
-"""English formats: Nov 21, 2026, 8:32 AM. Browsers write times in the same way."""
+"""English formats: 21 Nov 2026, 08:32. Browsers write times in the same way, as in British English."""
 
-DATE_FORMAT = "M j, Y"
-TIME_FORMAT = "g:i A"
-DATETIME_FORMAT = "M j, Y, g:i A"
-MONTH_DAY_FORMAT = "M j"
-DAY_FORMAT = "j"  # the end of a range of days in one month
+DATE_FORMAT = "j M Y"
+TIME_FORMAT = "H:i"
+DATETIME_FORMAT = "j M Y, H:i"
+MONTH_DAY_FORMAT = "j M"
+# A range of days in one month: 7 to 9 Dec
+RANGE_FIRST_FORMAT = "j"
+RANGE_LAST_FORMAT = "j M"
+FIRST_DAY_OF_WEEK = 1  # Monday

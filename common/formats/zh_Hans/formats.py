@@ -3,4 +3,6 @@
 THOUSAND_SEPARATOR = ","
 NUMBER_GROUPING = 3
 MONTH_DAY_FORMAT = "n月j日"
-DAY_FORMAT = "j日"  # the end of a range of days in one month
+# A range of days in one month: 12月7日至9日
+RANGE_FIRST_FORMAT = "n月j日"
+RANGE_LAST_FORMAT = "j日"
