@@ -158,7 +158,7 @@ def test_an_invoice_names_prices_payment_and_delivery(
     refund_order(order.pk, amount=1000)
     invoice, note = Invoice.objects.order_by("pk")
     assert order.paid_at is not None
-    day = date_format(timezone.localdate(order.paid_at), "DATE_FORMAT")
+    day = date_format(timezone.localdate(order.paid_at), "M j, Y")
     text = read_pdf(invoice, monkeypatch)
     for words in (
         f"|Paid on {day}|",
