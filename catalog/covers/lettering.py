@@ -8,22 +8,26 @@ from typing import Final, NamedTuple
 
 HYPHENATED_PARTS: Final = compile_pattern(r"[^-]+-*|-+")
 LINE_HEIGHT: Final = 1.2
+BALANCE_STEP: Final = 0.5  # em
 NARROW_CHARACTERS: Final = frozenset(" .,:;'’!|()[]-ijlftrI")
 WIDE_CHARACTERS: Final = frozenset("mwMWQGOD@%&—…")
 
 
 class Sizes(NamedTuple):
-    """Font sizes to try, the largest first. whole: the smallest one at which a word is not broken.
+    """Font sizes to try, the largest first. whole: the smallest one at which a word is not broken. single, cjk_single:
+    the smallest at which one line is better than two of a larger size, and that for text without blanks.
 
     The smallest of all fits the longest text that SQL allows.
     """
 
     all: tuple[float, ...]
     whole: float
+    single: float
+    cjk_single: float
 
 
-TITLE_SIZES: Final = Sizes((17.0, 15.0, 13.0, 11.5, 10.0, 9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0), whole=8.0)
-AUTHOR_SIZES: Final = Sizes((8.0, 7.5, 7.0, 6.5, 6.0, 5.5, 5.0, 4.0, 3.0, 2.0, 1.0), whole=5.0)
+TITLE_SIZES: Final = Sizes((17.0, 15.0, 13.0, 11.5, 10.0, 9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0), whole=8.0, single=17.0, cjk_single=15.0)
+AUTHOR_SIZES: Final = Sizes((8.0, 7.5, 7.0, 6.5, 6.0, 5.5, 5.0, 4.0, 3.0, 2.0, 1.0), whole=5.0, single=6.5, cjk_single=6.5)
 
 
 def measure_width(text: str) -> float:
@@ -101,14 +105,28 @@ def fit_text(text: str, sizes: Sizes, width: float, height: float) -> tuple[floa
 
     One line at a smaller size is better than two, as long as words stay readable.
     """
-    if sizes is AUTHOR_SIZES:
-        for size in sizes.all:
-            if size >= 6.5 and measure_width(text) * size <= width:
-                return size, [text] if text else []
+    single = sizes.cjk_single if _breaks_anywhere(text) else sizes.single
+    for size in sizes.all:
+        if size >= single and measure_width(text) * size <= width:
+            return size, wrap_text(text, width / size)
     lines: list[str] = []
     for size in sizes.all:
         room = width / size
         lines = wrap_text(text, room)
         if len(lines) * size * LINE_HEIGHT <= height and (size < sizes.whole or _has_room(text, room)):
-            return size, lines
+            return size, _balance(text, lines)
     return sizes.all[-1], lines
+
+
+def _balance(text: str, lines: list[str]) -> list[str]:
+    """Return the same number of lines, of nearly equal width if they may end after any character."""
+    if len(lines) < 2 or not _breaks_anywhere(text):
+        return lines
+    room = measure_width(text) / len(lines)
+    widest = max(map(measure_width, lines))
+    while room < widest:
+        balanced = wrap_text(text, room)
+        if len(balanced) == len(lines) and _has_room(text, room):
+            return balanced
+        room += BALANCE_STEP
+    return lines

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from catalog.books.series import split_title
 from catalog.covers.designs import CLOTH_COUNT, DESIGNS, LAYOUTS, choose_design
-from catalog.covers.lettering import TITLE_SIZES, measure_width, wrap_text
+from catalog.covers.lettering import TITLE_SIZES, fit_text, measure_width, wrap_text
 from catalog.covers.plans import CoverFacts
 from catalog.covers.svg import draw_cover as draw_facts
 
@@ -119,3 +119,15 @@ def test_covers_have_no_style_attribute_and_are_hidden_from_screen_readers() -> 
     svg = ElementTree.fromstring(draw_cover(1, "Dune", "Frank Herbert"))
     assert svg.attrib["aria-hidden"] == "true"
     assert not any("style" in element.attrib for element in svg.iter())
+
+
+@pytest.mark.parametrize(
+    ("title", "lines"),
+    [
+        ("长安的旧事", ["长安的旧事"]),
+        ("长安城里的旧事", ["长安城里", "的旧事"]),
+        ("The Concurrency Workbook", ["The", "Concurrency", "Workbook"]),
+    ],
+)
+def test_chinese_titles_have_one_line_or_lines_of_nearly_equal_width(title: str, lines: list[str]) -> None:
+    assert fit_text(title, TITLE_SIZES, 80, 66)[1] == lines
