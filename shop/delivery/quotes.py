@@ -53,8 +53,12 @@ def list_options(quantities: Mapping[int, int], country: str, goods: int, today:
     methods = list(DeliveryMethod.objects.offered())
     if not methods:
         return [FREE_DELIVERY]
-    parcel = Parcel(country, weigh(quantities), goods)
-    found = (_make_option(method, parcel, today) for method in list_methods(methods, country))
+    return make_options(list_methods(methods, country), Parcel(country, weigh(quantities), goods), today)
+
+
+def make_options(methods: Iterable[DeliveryMethod], parcel: Parcel, today: date) -> list[DeliveryOption]:
+    """Return the options of methods that deliver to the parcel's country, the cheapest first."""
+    found = (_make_option(method, parcel, today) for method in methods)
     return sorted(
         (option for option in found if option is not None), key=lambda option: (option.price, option.method_id)
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
@@ -26,6 +26,7 @@ from shop.returns.rules import get_last_day, is_returnable, list_returnable_line
 from shop.selectors.links import OrderLinks, is_token, make_links, make_slip_path
 from shop.selectors.order_states import FREE, PAYMENT_STATES, UNPAID, annotate_states
 
+TRACKED: Final = timedelta(weeks=3)  # for which the list of orders links to a parcel that was sent
 ORDERS_PER_PAGE: Final = 20  # orders per page
 EXPECTED_PAYMENTS: Final = {UNPAID, FREE, PaymentStatus.SUCCEEDED.value}
 
@@ -88,6 +89,12 @@ class OrderView:
     def tracking(self) -> Tracking:
         """The parcel. Empty if the shop named none."""
         return Tracking(self.order.carrier, self.order.tracking_number)
+
+    @property
+    def is_on_its_way(self) -> bool:
+        """Whether the parcel can be tracked and was sent a short time ago."""
+        sent_at = self.order.sent_at
+        return bool(self.tracking.link) and sent_at is not None and self.moment - sent_at < TRACKED
 
     @property
     def status(self) -> str:

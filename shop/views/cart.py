@@ -14,7 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from catalog.mirrors import BookMirror
-from common.web import get_next_address, is_partial, json_response, redirect_to, wants_json
+from common.web import get_next_address, get_user_id, is_partial, json_response, redirect_to, wants_json
 from shop.carts.header import remember_cart
 from shop.carts.page import CartPage, make_cart_page
 from shop.carts.reading import CartView, read_cart
@@ -170,7 +170,8 @@ def _render_cart(
         return json_response(_error_as_json(request, error) if error else page.as_json(), status)
     context: dict[str, Any] = {"page": page, "error": error, "wanted": _parse_number(request.POST.get("product", ""))}
     context["focused"] = _find_focused_line(request, page)
-    context["delivery"] = describe_delivery(page.total) if page.lines else ""
+    user_id = get_user_id(request) if request.user.is_authenticated else None
+    context["delivery"] = describe_delivery(page.total, now.lines, user_id) if page.lines else None
     context["removed"] = removed and {"wish": removed, "message": _describe_change(removed)}
     part = "shop/_added.html" if _is_elsewhere(request) else "shop/_cart.html"
     template = part if is_partial(request) else "shop/cart.html"

@@ -37,8 +37,8 @@ def warm() -> None:
     drains.drain_all()
 
 
-def page(client: Client) -> str:
-    return client.get(PATH).content.decode()
+def page(client: Client, language: str = "en") -> str:
+    return client.get(PATH, headers={"Accept-Language": language}).content.decode()
 
 
 def test_the_page_shows_name_address_and_links(here: Client, alice: User) -> None:
@@ -77,6 +77,15 @@ def test_a_user_without_logins_has_no_last_login(alice: User, is_warm: bool) -> 
     if is_warm:
         warm()
     assert read_logins(alice.pk) == (0, None)
+
+
+@pytest.mark.parametrize("language", ["en", "zh-hans"])
+def test_links_are_verbs_with_full_names(here: Client, alice: User, language: str) -> None:
+    links = re.findall(r'<dd class="change"><a [^>]*aria-label="([^"]+)">([^<]+)</a>', page(here, language))
+    assert len(links) == 18
+    for name, verb in links:
+        assert name.startswith(verb)
+        assert name != verb
 
 
 def test_the_page_offers_to_add_a_missing_address(here: Client, alice: User) -> None:

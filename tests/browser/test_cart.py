@@ -156,3 +156,23 @@ def test_cart_is_accessible_and_fits(shelf: list[Product], open_page: OpenPage, 
     drain_all()
     page.goto("/shop/cart/")
     assert audit(page) == []
+
+
+def test_pages_have_one_frame(shelf: list[Product], open_page: OpenPage) -> None:
+    page = open_page(viewport=PHONE)
+    put(page, shelf[0])
+    page.goto("/shop/cart/")
+    nav = page.get_by_role("navigation", name="Main")
+    expect(nav).to_be_visible()
+    head, cart = (page.locator(each).bounding_box() for each in ("main h1", "#cart"))
+    assert head
+    assert cart
+    assert round(cart["y"] - head["y"] - head["height"]) == 24
+    page.goto("/shop/checkout/")
+    expect(page.get_by_text("Contact", exact=True)).to_be_visible()
+    expect(nav).to_be_hidden()  # while the buyer pays
+    page.goto("/books/999999/")
+    head, find = (page.locator(each).bounding_box() for each in ("main h1", "main .find"))
+    assert head
+    assert find
+    assert (head["x"], head["width"]) == (find["x"], find["width"])

@@ -14,7 +14,7 @@ from mirror.redis.clients import breaker
 from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
 from shop.delivery.hints import forget_methods
-from shop.models import Cart, DeliveryMethod, DeliveryPrice, DeliveryZone, Product
+from shop.models import Cart, DeliveryMethod, DeliveryPrice, DeliveryZone, Product, SavedAddress
 from tests.support.accounts.sessions import alice, log_in, read_digest, warm_sessions
 from tests.support.shop.carts import read_quantities
 from tests.support.shop.make import make_product, make_sale
@@ -249,6 +249,52 @@ def test_the_cart_says_that_delivery_is_added(
     assert "Plus delivery. Spend €12.50 more for free delivery in Germany." in text_of(client)
     put(client, book, 4)
     assert "Free delivery in Germany." in text_of(client)
+
+
+def make_method(countries: str, name: str, price: int, free_from: int | None = None) -> DeliveryMethod:
+    """Make a method of delivery in a zone of its own."""
+    zone = DeliveryZone.objects.create(name=name, countries=countries)
+    method = DeliveryMethod.objects.create(zone=zone, name=name, free_from=free_from)
+    DeliveryPrice.objects.create(method=method, max_grams=5000, price=price)
+    forget_methods()
+    return method
+
+
+def test_readers_see_the_delivery_to_their_last_country(client: Client, book: Product, settings: Settings) -> None:
+    settings.SELLER_COUNTRY = "DE"
+    method = make_method("DE", "Standard", 390, free_from=2000)
+    make_method("", "International", 1990)
+    user = User.objects.create_user("ann", password="secret")
+    client.force_login(user)
+    put(client, book, 2)
+    assert "Free delivery in Germany." in text_of(client)  # no address and no order
+    address = SavedAddress.objects.create(user=user, name="Ann", country="GB", address="1 High Street")
+    text = text_of(client)
+    assert "Delivery to the United Kingdom" in text
+    assert "€19.90" in text
+    assert "€44.90" in text  # the total as the checkout begins with
+    assert "Germany" not in text
+    with record() as seen:
+        text_of(client)
+    assert len(seen.sql) == 1
+    SavedAddress.objects.filter(pk=address.pk).update(country="DE")
+    assert "Delivery to Germany</dt><dd>free<" in text_of(client)
+    DeliveryMethod.objects.filter(pk=method.pk).update(free_from=5000)
+    forget_methods()
+    assert "Spend €25.00 more for free delivery." in text_of(client)
+    DeliveryPrice.objects.filter(method=method).update(max_grams=1)
+    forget_methods()
+    assert "We cannot deliver this order to this country." in text_of(client)
+
+
+def test_the_unit_price_is_shown_from_two_copies_on(client: Client, book: Product) -> None:
+    put(client, book, 1)
+    assert "Unit price" not in text_of(client)
+    put(client, book, 2)
+    assert "Unit price" in text_of(client)
+    make_sale(book, price=1000)
+    drain_all()
+    assert '€20.00 <s class="was"><span class="sr-only">was </span>€25.00</s></p>' in text_of(client)
 
 
 def test_lines_that_cannot_be_bought_are_marked(client: Client, book: Product) -> None:

@@ -14,6 +14,7 @@ from pytest_django.fixtures import Settings
 from accounts.models import User
 from shop.carts.reading import read_cart
 from shop.delivery.days import add_working_days, describe_arrival
+from shop.delivery.names import translate_method
 from shop.delivery.vat import TaxLeft, compute_included_vat, load_rates, split_vat
 from shop.models import DeliveryMethod, DeliveryPrice, DeliveryZone, Order, Payment, Product, VatClass
 from shop.money import format_money
@@ -164,6 +165,14 @@ def test_days_of_arrival_are_working_days_in_words() -> None:
     with override("zh-hans"):
         assert describe_arrival(date(2026, 12, 9), date(2026, 12, 18), friday) == "预计12月9日至18日送达"
     assert describe_arrival(None, None, friday) == ""
+
+
+def test_the_usual_international_method_names_its_country(shop: Shop) -> None:
+    assert translate_method("International", "GB") == "Standard delivery to the United Kingdom"
+    assert translate_method("International", "FR") == "Standard delivery to France"
+    assert (translate_method("International"), translate_method("Express", "GB")) == ("International", "Express")
+    with override("zh-hans"):
+        assert translate_method("International", "GB") == "标准配送至英国"
 
 
 def test_a_buyer_pays_what_the_page_showed(shop: Shop, settings: Settings) -> None:

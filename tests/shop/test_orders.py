@@ -123,6 +123,19 @@ def test_the_json_of_an_order_equals_its_page(shopper: Client, alice: User) -> N
     assert 'data-local="day"' in shopper.get("/shop/orders/").content.decode()
 
 
+def test_the_list_links_to_a_parcel_for_three_weeks(shopper: Client, alice: User) -> None:
+    sent = {"state": OrderState.SENT, "carrier": "DHL", "tracking_number": "JD01"}
+    order = make_order(alice, make_product("Emma"), make_product("Salt"), sent_at=clock.now() - timedelta(20), **sent)
+    html = shopper.get("/shop/orders/").content.decode()
+    assert "Track the parcel" in html
+    assert "<p><bdi>Emma</bdi> and 1 more<" in html
+    Order.objects.filter(pk=order.pk).update(sent_at=clock.now() - timedelta(22))
+    html = shopper.get("/shop/orders/").content.decode()
+    assert "Track the parcel" not in html
+    assert ">Details<" in html
+    assert "Track the parcel" in shopper.get(f"/shop/orders/{order.pk}/").content.decode()
+
+
 def test_one_copy_has_one_price(shopper: Client, alice: User) -> None:
     order = reserved(alice, make_product("Emma", price=1250))
     html = shopper.get(f"/shop/orders/{order.pk}/").content.decode()

@@ -155,7 +155,9 @@ def test_the_header_marks_the_part_of_the_site(client: Client) -> None:
         ("/accounts/leaderboard/", "/accounts/", ""),
         ("/accounts/sessions/", "/accounts/", ""),
         ("/loginlog/", "/accounts/", ""),
-        ("/notifications/", "/accounts/", ""),
+        ("/notifications/", "", ""),  # the bell alone
+        ("/notifications/settings/", "/accounts/", ""),
+        ("/shop/cart/", "", ""),
         ("/u/rita/", "/accounts/", ""),
         ("/u/rita/shelves/", "/shelves/want-to-read/", ""),
         ("/lists/", "/shelves/want-to-read/", ""),
