@@ -27,7 +27,6 @@ from catalog.listing.results import BookList
 from catalog.shelves.widgets import render_card_shelf
 from catalog.tags.shown import list_tag_facts
 from common.form_parts import render_for
-from common.frame import find_way_back
 from common.paths import make_path
 from common.rendered import remember_rendered
 from common.template_functions import format_number, visitor
@@ -95,8 +94,6 @@ def book_tags(context: Context, book: BookRecord) -> SafeString:
     """Show the book's tags, with forms for logged-in readers."""
     me = visitor(context)
     facts = list_tag_facts(book, me.pk if me else None)
-    if me is None:
-        facts["back"] = find_way_back(context["request"])
     return render_for(context["request"], "catalog/_tags.html", facts)
 
 

@@ -219,7 +219,7 @@ def test_readers_are_named_only_if_they_are_asked_for(client: Client) -> None:
 
 def test_nothing_found_offers_popular_books_and_a_correction(client: Client) -> None:
     nothing = client.get("/search/?q=zzzz+qqqq").content.decode()
-    assert "Popular books" in nothing
+    assert ">Most read</h2>" in nothing
     assert "Request this book" in nothing
     mistyped = client.get("/search/?q=hobit").content.decode()
     assert "Similar books" in mistyped
