@@ -1,6 +1,7 @@
 """Books. HTML made of a record is remembered under the record itself, so it is never stale."""
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 from unicodedata import east_asian_width
@@ -26,12 +27,12 @@ from catalog.listing.results import BookList
 from catalog.shelves.widgets import render_card_shelf
 from catalog.tags.shown import list_tag_facts
 from common.form_parts import render_for
-from common.frame import find_way_back
 from common.paths import make_path
 from common.rendered import remember_rendered
 from common.template_functions import format_number, visitor
 
 _COUNT: Final = ' <span class="count"><span class="sr-only">{} </span>{}</span>'
+_NAME_AND_NUMBER: Final = re.compile(r"([^#;\s][^#;]*?)[,\s]*(#[0-9.–-]+)(?=\s*(?:;|$))")
 MAX_BYTES: Final = 12_000_000  # of each kind of remembered part; a card takes about 3 kB, a page of cards 100 kB
 
 
@@ -66,8 +67,11 @@ def short_title(book: Mapping[str, Any]) -> str:
 
 
 def series_line(book: Mapping[str, Any]) -> SafeString:
-    """Return the series that a title names as a line of its own, or nothing."""
-    text = split_title(book["title"])[1]
+    """Return the series that a title names as a line of its own, or nothing.
+
+    The number is before the name, because narrow cards cut the end.
+    """
+    text = _NAME_AND_NUMBER.sub(r"\2 \1", split_title(book["title"])[1])
     return format_html('<p class="card-series" dir="auto">{}</p>', text) if text else SafeString()
 
 
@@ -90,8 +94,6 @@ def book_tags(context: Context, book: BookRecord) -> SafeString:
     """Show the book's tags, with forms for logged-in readers."""
     me = visitor(context)
     facts = list_tag_facts(book, me.pk if me else None)
-    if me is None:
-        facts["back"] = find_way_back(context["request"])
     return render_for(context["request"], "catalog/_tags.html", facts)
 
 

@@ -14,6 +14,7 @@ from shop.recommend import selectors
 from shop.recommend.selectors import RecommendationRecord, RecommendationStrips, Recommended
 
 MAX_BYTES: Final = 12_000_000  # of remembered cards; each takes about 2 kB
+MIN_LEFT: Final = 3  # books of a second strip beside the first one
 
 
 def register_extra() -> None:
@@ -56,10 +57,15 @@ def _item_as_json(one: Recommended, why: str) -> dict[str, Any]:
 
 
 def render_strips(strips: RecommendationStrips) -> SafeString:
-    """Render both strips, or nothing if both are empty."""
+    """Render both strips, or nothing if both are empty. The second one has no book of the first one."""
     if not any(strips):
         return SafeString()
-    shown = {"viewbuy": list(_render_cards(strips.viewbuy)), "bought": list(_render_cards(strips.bought))}
+    bought = strips.bought
+    if strips.viewbuy:
+        first = {one.book["id"] for one in strips.viewbuy}
+        left = [one for one in bought if one.book["id"] not in first]
+        bought = left if len(left) >= MIN_LEFT else []
+    shown = {"viewbuy": list(_render_cards(strips.viewbuy)), "bought": list(_render_cards(bought))}
     return render_to_string("shop/_recommended.html", shown)
 
 

@@ -15,7 +15,7 @@ def first(books: list[Book]) -> Book:
     others = [book.pk for book in books[1:]]
     Recommendation.objects.create(
         pk=books[0].pk,
-        bought=[[pk, 30.0 - n, 9] for n, pk in enumerate(others)],
+        bought=[[pk, 30.0 - n, 9] for n, pk in enumerate(reversed(others))],
         viewbuy=[[pk, 0.9 - n / 100, 60 - n, 99] for n, pk in enumerate(others)],
     )
     rebuild()

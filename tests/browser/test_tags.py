@@ -33,7 +33,7 @@ def page(request: pytest.FixtureRequest, book: Book, open_page: OpenPage) -> Pag
 def log_in(page: Page, book: Book) -> None:
     """Log in from the page of the book and return to it."""
     page.goto(book.get_absolute_url())
-    page.get_by_role("link", name="Log in to add a tag.").click()
+    page.get_by_role("link", name="Log in to shelve, tag or review").click()
     page.get_by_label("Name").fill("alice")
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("main").get_by_role("button", name="Log in").click()

@@ -146,5 +146,9 @@ def test_cards_show_the_series_below_the_authors(client: Client, volumes: dict[s
     html = client.get("/books/").content.decode()
     title = html.index(f'<a href="/books/{volumes["half"].pk}/" title="Half">Half</a></h3>')
     by = html.index('<p class="card-by">', title)
-    series = html.index('<p class="card-series" dir="auto">Salt, #0.5</p>')
+    series = html.index('<p class="card-series" dir="auto">#0.5 Salt</p>')
     assert title < by < series < html.index('<div class="card-end">', title)
+    assert '<p class="card-series" dir="auto">#1 Salt; #3 Sea</p>' in html
+    rows = client.get("/").content.decode()  # one line more would put a hole into all other books of a row
+    assert f'<a href="/books/{volumes["half"].pk}/" title="Half">' in rows
+    assert "card-series" not in rows

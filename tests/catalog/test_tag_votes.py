@@ -237,7 +237,7 @@ def test_a_cached_page_shows_each_reader_only_their_own_tags(product: Product, m
         page = get_page(stranger, path)
         assert re.search(r">quiet ?<", page)
         assert "your tag" not in page
-        assert "Log in to add a tag." in page
+        assert page.count("Log in to") == 1  # one button for all
     assert_alike(get_without_and_with_cache(path, ann))
 
 

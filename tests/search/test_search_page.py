@@ -94,6 +94,15 @@ def test_an_anonymous_search_takes_three_round_trips_and_no_sql(client: Client) 
     assert (seen.round_trips, seen.sql) == (3, [])
 
 
+def test_authors_stand_in_one_line_and_the_query_in_quotation_marks(client: Client) -> None:
+    html = client.get("/search/?q=tolkien").content.decode()
+    author = Book.objects.get(title="The Hobbit").authors.get()
+    assert f'<p>By <a href="/authors/{author.pk}/"><bdi>J.R.R. Tolkien</bdi></a></p>' in html
+    assert "<h1>Results for “<bdi>tolkien</bdi>”</h1>" in html
+    chinese = client.get("/search/?q=tolkien", headers={"Accept-Language": "zh-Hans"}).content.decode()
+    assert "<h1>“<bdi>tolkien</bdi>”的搜索结果</h1>" in chinese
+
+
 def test_a_search_in_sql_takes_a_bounded_number_of_statements() -> None:
     for n in range(30):
         make_book(f"Hobbit {n}", authors=f"Author {n}", tags=f"hobbit-{n}")
@@ -210,7 +219,7 @@ def test_readers_are_named_only_if_they_are_asked_for(client: Client) -> None:
 
 def test_nothing_found_offers_popular_books_and_a_correction(client: Client) -> None:
     nothing = client.get("/search/?q=zzzz+qqqq").content.decode()
-    assert "Popular books" in nothing
+    assert ">Most read</h2>" in nothing
     assert "Request this book" in nothing
     mistyped = client.get("/search/?q=hobit").content.decode()
     assert "Similar books" in mistyped

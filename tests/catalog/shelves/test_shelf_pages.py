@@ -158,7 +158,7 @@ def test_the_page_shows_each_visitor_only_their_own_entry(client: Client, book: 
         change(client, book, action="rate", stars=5)
         mine, theirs = client.get(page).content.decode(), stranger.get(page).content.decode()
         assert 'value="5" checked' in mine
-        assert "Log in to add it to a shelf" in theirs
+        assert "Log in to shelve, tag or review" in theirs
         assert "checked" not in theirs
         assert '<b>5.00</b><span class="sr-only"> out of 5</span>' in theirs
         assert "1 rating on Diptych" in theirs
