@@ -1,6 +1,7 @@
 """Orders: visible to their customer only, read from SQL and never cached."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -124,7 +125,7 @@ def test_the_json_of_an_order_equals_its_page(shopper: Client, alice: User) -> N
 
 
 def test_the_list_links_to_a_parcel_for_three_weeks(shopper: Client, alice: User) -> None:
-    sent = {"state": OrderState.SENT, "carrier": "DHL", "tracking_number": "JD01"}
+    sent: dict[str, Any] = {"state": OrderState.SENT, "carrier": "DHL", "tracking_number": "JD01"}
     order = make_order(alice, make_product("Emma"), make_product("Salt"), sent_at=clock.now() - timedelta(20), **sent)
     html = shopper.get("/shop/orders/").content.decode()
     assert "Track the parcel" in html
