@@ -12,7 +12,7 @@ from shop.book_views import decay
 from shop.pagecache import middleware
 from shop.rowcache.daemon import run_once
 from social.models import Post
-from tests.support.accounts.people import make_people, warm_users
+from tests.support.accounts.people import make_people
 from tests.support.shop.make import make_product, make_sale
 from tests.support.site.html import find_policy_violations
 from tests.support.warm_mirrors import rebuild
@@ -52,8 +52,7 @@ def test_anonymous_front_page_takes_one_round_trip(
     Post.objects.create(user=people[1], text="Well read.")
     product = make_product("Programming Erlang", price=1250)
     make_sale(product, price=900)
-    warm_users()
-    rebuild(["post", "like", "rated_post", "global", "book", "product", "sale"])
+    rebuild()
     decay.rebuild_popularity()
     client.get(f"/books/{product.pk}/")
     run_once()
