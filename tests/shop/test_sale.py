@@ -304,9 +304,9 @@ def test_visitors_see_times_of_their_own_zone(client: Client, warm: None, settin
     page = text_of(client)
     # The day of the site; a script shows the hour.
     ends = sale.ends_at.astimezone(ZoneInfo("Asia/Shanghai"))
-    day = rf"\w+\.? {ends.day}, {ends.year}"
+    day = rf"{ends.day} \w+ {ends.year}"
     assert re.search(rf'data-local="soon" datetime="{sale.ends_at:%Y-%m-%dT%H:%M:%S}\+00:00">{day}</time>', page)
-    assert not re.search(r"CST|UTC|\d [ap]\.m\.", page)
+    assert not re.search(r"CST|UTC|\d [APap]\.?[Mm]\b", page)
     [said] = client.get("/shop/sale/", headers=JSON).json()["sales"]
     assert said["ends"] == sale.ends_at.timestamp()
 
