@@ -28,7 +28,7 @@ from social.queries.records import PostRecord, quote_post
 from social.reviews.markdown import OMISSION, render_markdown
 from social.template_functions.people import avatar
 
-QUOTE_CHARACTERS: Final = 60  # of the post that a reply answers
+QUOTE_CHARACTERS: Final = 110  # of the post that a reply answers
 MAX_BYTES: Final = 8_000_000  # of remembered cards, and of remembered forms; each takes about 2 kB
 # Stands for the address of the page with a button. Readers do not know it, so no name contains it.
 NEXT_PLACE = secrets.token_hex(16)
