@@ -14,7 +14,8 @@
     age: DAY,
     soon: { month: "short", day: "numeric", hour: lang.startsWith("zh") ? "2-digit" : "numeric", minute: "2-digit" },
   };
-  const format = (time, style) => new Intl.DateTimeFormat(locale, STYLES[style]).format(Date.parse(time.dateTime));
+  const format = (time, style) =>
+    new Intl.DateTimeFormat(locale, STYLES[style]).format(Date.parse(time.dateTime)).replace("Sept ", "Sep ");
   // A time with other words, and an age, has the time as its title.
   const localize = (time) => {
     const style = time.dataset.local;
