@@ -71,11 +71,11 @@ WRONG_FORMATS = [
     ("e\u0323\u0323", "letters and digits"),
     ("क\u200dखग", "letters and digits"),
     ("ab\u20dd", "letters and digits"),  # an enclosing circle
-    ("p\u0430ypal", "different scripts"),
-    ("ab1\u0661", "different scripts"),
-    ("a\u064bb", "different scripts"),  # an Arabic mark on a Latin letter
-    ("abกข", "different scripts"),
-    ("राaम", "different scripts"),
+    ("p\u0430ypal", "one script only"),
+    ("ab1\u0661", "one script only"),
+    ("a\u064bb", "one script only"),  # an Arabic mark on a Latin letter
+    ("abกข", "one script only"),
+    ("राaम", "one script only"),
     ("evil.com", "web or email address"),
     ("www.evil", "web or email address"),
 ]
