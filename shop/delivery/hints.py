@@ -69,7 +69,8 @@ def _find_free_amount(methods: Iterable[DeliveryMethod]) -> int | None:
 
 def _find_country_and_weight(user_id: int, quantities: Mapping[int, int]) -> tuple[str, int]:
     """Return the country of the reader's last address or else order, or "", and the weight of a cart. One query."""
-    saved, ordered = (rows.objects.of_user(user_id).values("country")[:1] for rows in (SavedAddress, Order))
+    saved = SavedAddress.objects.of_user(user_id).values("country")[:1]
+    ordered = Order.objects.of_user(user_id).values("country")[:1]
     products = Product.objects.filter(pk__in=list(quantities)).annotate(
         saved=Subquery(saved), ordered=Subquery(ordered)
     )
@@ -78,8 +79,11 @@ def _find_country_and_weight(user_id: int, quantities: Mapping[int, int]) -> tup
     except (DatabaseError, InterfaceError):
         # The cart comes from Redis and is shown without SQL.
         return "", 0
-    country = next((saved or ordered or "" for _pk, _grams, saved, ordered in rows), "")
-    return country, sum(grams * quantities[pk] for pk, grams, _saved, _ordered in rows)
+    country, weight = "", 0
+    for pk, grams, of_address, of_order in rows:
+        country = of_address or of_order or ""  # the same in each row
+        weight += grams * quantities[pk]
+    return country, weight
 
 
 def _get_minute() -> int:
