@@ -66,6 +66,12 @@ class Template:
 
         There are several if a value contains the text between two placeholders: "a:b:c" fits "{x}:{y}" twice.
         """
+        end = len(text) - len(self.end)
+        if end < len(self.start) or not (text.startswith(self.start) and text.endswith(self.end)):
+            return iter(())
+        if len(self.names) == 1:
+            # The usual case
+            return iter([{self.names[0]: text[len(self.start) : end]}])
         return _match_parts(self.parts, text, {})
 
 

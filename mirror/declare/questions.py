@@ -5,17 +5,20 @@
 ...     posts = reads(list_posts, 7, limit=20)  # any function of readers: here ids, then records
 >>> return book.value, posts.value  # two round trips, the first of both functions together
 
-A function in ``together`` runs until its first question. The questions of all functions are asked in one round trip,
-and the functions run again with the answers, until none has a further question. So they must have no other effects.
+Each function in ``together`` is a greenlet that pauses at its questions. Those of all functions are asked in one round
+trip, then the functions go on with the answers, until none has a further question. So a function must not read while it
+holds a lock or a transaction: other functions run before it goes on.
 """
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, ParamSpec, Protocol, TypeVar
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, ParamSpec, Protocol, TypeVar, cast
+
+from greenlet import getcurrent, greenlet
 
 if TYPE_CHECKING:
     from mirror.declare.mirrors import Mirror
@@ -84,48 +87,27 @@ def answer(question: Question[T]) -> T:
 
 def answer_all(questions: Sequence[Question[Any]]) -> list[Outcome]:
     """Return the outcomes of several questions, in one round trip."""
-    replay = _replay.get()
-    if replay is None:
-        return slot.engine.answer_all(questions)
-    return replay.take(questions)
+    running = getcurrent()
+    if isinstance(running, _Function) and questions:
+        return running.wait_for_answers(questions)
+    return slot.engine.answer_all(questions)
 
 
-class _Waiting(BaseException):
-    """Stops a function at its next questions. No ``except Exception`` of the function may catch it."""
+class _Function(greenlet):
+    """A function in ``together``, which pauses at its questions."""
 
-    def __init__(self, questions: Sequence[Question[Any]]) -> None:
-        self.questions = questions
-
-
-class _Replay:
-    """The answers to the questions that a function asked in its earlier runs, in their order."""
-
-    def __init__(self) -> None:
-        # The mirrors of the questions, and the answers
-        self.known: list[tuple[list[Sequence[str]], list[Outcome]]] = []
-        self.position = 0
-
-    def take(self, questions: Sequence[Question[Any]]) -> list[Outcome]:
-        """Return the known answers to the next questions, or stop the function."""
-        if self.position == len(self.known):
-            raise _Waiting(questions)
-        mirrors, outcomes = self.known[self.position]
-        # Answers are found by their order alone, so another order would mix them up.
-        if mirrors != [question.mirrors for question in questions]:
-            raise RuntimeError("a function in together() asked other questions when it ran again")
-        self.position += 1
-        return outcomes
-
-
-_replay: ContextVar[_Replay | None] = ContextVar("replay", default=None)
+    def wait_for_answers(self, questions: Sequence[Question[Any]]) -> list[Outcome]:
+        """Return the outcomes of questions, once the block has asked those of its other functions as well."""
+        return cast("greenlet", self.parent).switch(questions)
 
 
 class Pending(Generic[T]):
     """The result of a function in ``together``, which the end of the block supplies."""
 
     def __init__(self, function: Callable[[], T]) -> None:
-        self._function = function
-        self._replay = _Replay()
+        self._function = _Function(function)
+        # What the function changes in its context, such as the language, is not visible to the others.
+        self._function.gr_context = copy_context()
         self._result: T | None = None
         self._is_complete = False
 
@@ -136,23 +118,22 @@ class Pending(Generic[T]):
             raise RuntimeError("the result of a function in together() is known after its block")
         return self._result  # type: ignore[return-value]
 
-    def run(self) -> Sequence[Question[Any]]:
-        """Run the function with the known answers. Return its next questions; none if it has returned."""
-        # The function begins again, and gets the known answers in their order.
-        self._replay.position = 0
-        token = _replay.set(self._replay)
-        try:
-            self._result = self._function()
-        except _Waiting as waiting:
-            return waiting.questions
-        finally:
-            _replay.reset(token)
+    def run(self, *answers: list[Outcome]) -> Sequence[Question[Any]]:
+        """Run the function to its next questions, and return these; none if it has returned.
+
+        answers: to the questions of the previous call.
+        """
+        found = self._function.switch(*answers)
+        if not self._function.dead:
+            return cast("Sequence[Question[Any]]", found)
+        self._result = found
         self._is_complete = True
         return ()
 
-    def learn(self, questions: Sequence[Question[Any]], outcomes: list[Outcome]) -> None:
-        """Store the answers to the questions that ``run`` returned."""
-        self._replay.known.append(([question.mirrors for question in questions], outcomes))
+    def stop(self) -> None:
+        """Leave the blocks of a function that still waits for answers, as an error does."""
+        if not self._function.dead:
+            self._function.throw()
 
 
 class Reads:
@@ -169,29 +150,17 @@ class Reads:
 
     def run(self) -> None:
         """Run all functions to their ends, with one round trip for the questions that they have at the same time."""
-        waiting = self._calls
-        while waiting:
-            waiting = _run_calls(waiting)
-
-
-def _run_calls(calls: Sequence[Pending[Any]]) -> list[Pending[Any]]:
-    """Run each call to its next questions, and answer these together. Return the calls that had any."""
-    waiting: list[Pending[Any]] = []
-    asked: list[Sequence[Question[Any]]] = []
-    questions_of_all: list[Question[Any]] = []
-    # All calls first, so that their questions share the round trip
-    for call in calls:
-        questions = call.run()
-        if questions:
-            waiting.append(call)
-            asked.append(questions)
-            questions_of_all += questions
-    if not waiting:
-        return waiting
-    outcomes = iter(answer_all(questions_of_all))
-    for call, questions in zip(waiting, asked, strict=True):
-        call.learn(questions, list(islice(outcomes, len(questions))))
-    return waiting
+        try:
+            asked = [call.run() for call in self._calls]
+            while any(asked):
+                outcomes = iter(answer_all(list(chain.from_iterable(asked))))
+                asked = [
+                    call.run(list(islice(outcomes, len(questions)))) if questions else ()
+                    for call, questions in zip(self._calls, asked, strict=True)
+                ]
+        finally:
+            for call in self._calls:
+                call.stop()
 
 
 @contextmanager

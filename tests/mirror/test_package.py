@@ -37,7 +37,7 @@ HOOK: Final = """
 import sys
 
 EXTRA = "{extra}"
-REQUIRED = {"asgiref", "django", "django_redis", "orjson", "redis", "sqlparse", "tqdm", "typing_extensions"}
+REQUIRED = {"asgiref", "django", "django_redis", "greenlet", "orjson", "redis", "sqlparse", "tqdm", "typing_extensions"}
 REQUIRED |= {"psycopg", "psycopg_binary"} if EXTRA == "postgres" else set()
 REQUIRED |= {"async_timeout"} if sys.version_info < (3, 11, 3) else set()  # of redis
 ALLOWED = sys.stdlib_module_names | REQUIRED | {"mirror", "mysite", "polls"}
@@ -206,7 +206,9 @@ def test_wheel_contains_mirror_alone(wheel: Path) -> None:
     assert {"mirror/py.typed", "mirror/visits/visit.lua", "mirror/migrations/0001_initial.py"} <= kept
     assert names == kept | {f"{head}/{name}" for name in ("METADATA", "RECORD", "WHEEL", "licenses/LICENSE")}
     required = [line for line in metadata.get_all("Requires-Dist") or [] if "extra ==" not in line]
-    assert {re.split(r"[^\w-]", line)[0] for line in required} == {"django", "django-redis", "orjson", "redis", "tqdm"}
+    assert {re.split(r"[^\w-]", line)[0] for line in required} == {
+        *("django", "django-redis", "greenlet", "orjson", "redis", "tqdm"),
+    }
     assert set(metadata.get_all("Provides-Extra") or []) == {"celery", "hiredis", "postgres", "prometheus", "unfold"}
 
 

@@ -1,13 +1,15 @@
 """Several readers in one round trip: ``mirror.together``."""
 
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
+from django.utils import translation
 
 import mirror
 from mirror import Mirror, Ranking, SetOf, register
 from mirror.capture import install
-from mirror.declare.questions import Pending
+from mirror.declare.questions import Outcome, Pending, answer_all
 from mirror.redis import naming
 from mirror.redis.clients import relay_client
 from mirror.redis.recorder import record
@@ -99,26 +101,62 @@ def test_errors_of_readers_leave_the_block() -> None:
         reads(GroupedItem.top, "unknown", 1)
 
 
-def test_a_function_cannot_catch_the_interruption() -> None:
-    """A function may handle any error of its own, and still waits for its answer."""
+def test_a_function_runs_once_and_goes_on_behind_its_questions() -> None:
+    ran: list[str] = []
 
-    def find_safely() -> int:
+    def find_in_steps() -> int:
+        ran.append("began")
         try:
-            return GroupedItem.count("grouped_all")
-        except Exception:
-            return -1
+            number = GroupedItem.count("grouped_all")
+        except BaseException:
+            ran.append("interrupted")
+            raise
+        ran.append("ended")
+        return number
 
     with mirror.together() as reads:
-        found: Pending[int] = reads(find_safely)
+        found: Pending[int] = reads(find_in_steps)
     assert found.value == 5
+    assert ran == ["began", "ended"]
 
 
-def test_a_function_that_changes_its_questions_is_refused() -> None:
-    """Its second run would take the answers to other questions."""
-    runs = iter([GroupedItem.count, GroupHash.get])
+def test_what_a_function_changes_in_its_context_stays_with_it() -> None:
+    def count_in_english() -> tuple[int, str]:
+        with translation.override("en"):
+            return GroupedItem.count("grouped_all"), translation.get_language()
 
-    def find_anything() -> Any:
-        return next(runs)("grouped_all")  # type: ignore[operator]
+    def find_language() -> tuple[str, str]:
+        before = translation.get_language()
+        GroupedItem.count("grouped_all")
+        return before, translation.get_language()
 
-    with pytest.raises(RuntimeError, match="other questions"), mirror.together() as reads:
-        reads(find_anything)
+    with translation.override("zh-hans"):
+        with mirror.together() as reads:
+            english, chinese = reads(count_in_english), reads(find_language)
+        assert english.value == (5, "en")
+        assert chinese.value == ("zh-hans", "zh-hans")
+        assert translation.get_language() == "zh-hans"
+
+
+def test_an_error_leaves_the_blocks_of_functions_that_wait() -> None:
+    left: list[str] = []
+
+    def count_in_a_block() -> int:
+        with ExitStack() as stack:
+            stack.callback(left.append, "block")
+            return GroupedItem.count("grouped_all")
+
+    waiting: list[Pending[int]] = []
+    with pytest.raises(LookupError, match="unknown"), mirror.together() as reads:
+        waiting.append(reads(count_in_a_block))
+        reads(GroupedItem.top, "unknown", 1)
+    assert left == ["block"]
+    with pytest.raises(RuntimeError, match="after its block"):
+        _ = waiting[0].value
+
+
+def test_no_questions_at_all_are_answered_at_once() -> None:
+    with record() as seen, mirror.together() as reads:
+        nothing: Pending[list[Outcome]] = reads(answer_all, [])
+        number = reads(GroupedItem.count, "grouped_all")
+    assert (nothing.value, number.value, seen.round_trips) == ([], 5, 1)
