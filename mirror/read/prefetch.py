@@ -28,7 +28,7 @@ from mirror.warm import marker, rewind
 # Commands that may be sent although their replies may not be needed.
 HARMLESS: Final = (
     {"EXISTS", "TTL", "GET", "MGET", "STRLEN", "LRANGE", "XRANGE"}
-    | {"HGET", "HMGET", "HGETALL", "HLEN", "SISMEMBER", "SMISMEMBER", "SCARD"}
+    | {"HGET", "HMGET", "HGETALL", "HLEN", "SISMEMBER", "SMISMEMBER", "SCARD", "SRANDMEMBER"}
     | {"ZSCORE", "ZMSCORE", "ZRANK", "ZREVRANK", "ZCARD", "ZCOUNT"}
     | {"ZRANGE", "ZREVRANGE", "ZRANGEBYSCORE", "ZREVRANGEBYSCORE", "ZRANGEBYLEX", "ZREVRANGEBYLEX"}
 )

@@ -1,8 +1,11 @@
-"""One round trip for the pages of readers: their sessions, and the reads that a page made for the last reader.
+"""One round trip for the pages of readers: their sessions, and the reads that a page made for the last two readers.
 
 A process remembers which user a session had, and what each page read, with places for the keys of the user. Both only
 decide what is read ahead: each response loads the session itself. After a session has ended, one more view is counted
 for its user, and then it is forgotten.
+
+What two visits have in common is read ahead. A page may show posts that differ from reader to reader, and reading those
+of another one is in vain.
 """
 
 import time
@@ -24,8 +27,10 @@ MAX_PAGES: Final = 1024
 MAX_COMMANDS: Final = 200  # of a page that are read ahead
 PLAN_SECONDS: Final = 1.0  # for which a plan is kept although it did not cover a visit
 TOKEN_LENGTH: Final = 32  # characters of a session token
-# Stand for the parts of keys that differ between readers. The last one is at the end of a key.
-PLACES: Final = ("\0uid:", "\0shelf:", "\0session", "\0end")
+# Stand for the parts of keys that differ between readers. The last two are at the end of a key, where the id may also
+# be that of something else. The next reader's read then differs, and is not planned.
+PLACES: Final = ("\0uid:", "\0shelf:", "\0session", "\0slot", "\0end")
+ENDS: Final = 2
 
 
 class Reader(NamedTuple):
@@ -44,12 +49,13 @@ class Reader(NamedTuple):
 class Plan(NamedTuple):
     """What a page is likely to read.
 
-    shared: reads that are the same for all readers. own: reads with places for the reader's keys. made_at: in monotonic
-    seconds.
+    shared: reads that are the same for all readers. own: reads with places for the reader's keys. last: the keys of all
+    reads of the last visit, with places. made_at: in monotonic seconds.
     """
 
     shared: tuple[Asked, ...]
     own: tuple[Asked, ...]
+    last: frozenset[Any]
     made_at: float
 
 
@@ -101,7 +107,7 @@ def remember_visit(page: str, reader: Reader, http: HttpRequest, asked: Sequence
     plan = _plans.get(page)
     # Of a page whose reads differ from reader to reader, no plan covers all of them.
     if asked is not None and (plan is None or time.monotonic() - plan.made_at >= PLAN_SECONDS):
-        _plans.put(page, _make_plan(asked, reader))
+        _plans.put(page, _make_plan(asked, reader, plan))
 
 
 def clear_caches() -> None:
@@ -110,22 +116,29 @@ def clear_caches() -> None:
     _plans.clear()
 
 
-def _make_plan(asked: Iterable[Asked], reader: Reader) -> Plan:
-    """Return the harmless reads of a page, with places for the reader's keys, without those of the session."""
+def _make_plan(asked: Iterable[Asked], reader: Reader, former: Plan | None) -> Plan:
+    """Return the harmless reads of a page, with places for the reader's keys, without those of the session.
+
+    former: the plan that did not cover this visit. What the visit before did not read either is left out.
+    """
     shared: list[Asked] = []
     own: list[Asked] = []
+    keys: set[Any] = set()
     size = 0
     parts = _make_key_parts(reader)
     for one in select_guesses(asked):
-        size += len(one.commands)
-        if one.key == reader.reads.key or size > MAX_COMMANDS:
+        if one.key == reader.reads.key:
             continue
         with_places = _replace_in_reads(one, parts, PLACES)
+        keys.add(with_places.key)
+        size += len(one.commands)
+        if size > MAX_COMMANDS or (former is not None and with_places.key not in former.last):
+            continue
         if with_places == one:
             shared.append(one)
         else:
             own.append(with_places)
-    return Plan(tuple(shared), tuple(own), time.monotonic())
+    return Plan(tuple(shared), tuple(own), frozenset(keys), time.monotonic())
 
 
 def _replace_in_reads(asked: Asked, old: Sequence[str], new: Sequence[str]) -> Asked:
@@ -137,13 +150,18 @@ def _replace_in_reads(asked: Asked, old: Sequence[str], new: Sequence[str]) -> A
 
 
 def _replace(text: str, old: Sequence[str], new: Sequence[str]) -> str:
-    for one, other in zip(old[:-1], new[:-1], strict=True):
-        text = text.replace(one, other)
-    return text.removesuffix(old[-1]) + new[-1] if text.endswith(old[-1]) else text
+    replaced = text
+    for one, other in zip(old[:-ENDS], new[:-ENDS], strict=True):
+        replaced = replaced.replace(one, other)
+    if replaced != text:
+        return replaced
+    for one, other in zip(old[-ENDS:], new[-ENDS:], strict=True):
+        if text.endswith(one):
+            return text.removesuffix(one) + other
+    return text
 
 
-def _make_key_parts(reader: Reader) -> tuple[str, str, str, str]:
-    """Return the parts of keys that contain the reader's id or the session's digest."""
-    # "}:7" ends keys in the slot of something else, such as that of the reader's review of a book.
+def _make_key_parts(reader: Reader) -> Sequence[str]:
+    """Return the parts of keys that contain the reader's id or the session's digest, in the order of ``PLACES``."""
     user = reader.user
-    return f"uid:{{{user}}}:", catalog_keys.shelf_entry(f"{user}:"), reader.digest, f"}}:{user}"
+    return f"uid:{{{user}}}:", catalog_keys.shelf_entry(f"{user}:"), reader.digest, f":{{{user}}}", f":{user}"

@@ -11,9 +11,8 @@ import orjson
 from django.conf import settings
 
 from common import clock
-from mirror import Record
+from mirror import Question, Record, answer
 from mirror.conf import setting
-from mirror.read import read
 from mirror.redis import RedisPipeline
 from shop import keys
 from shop.catalog_hooks.buy_box import MAX_FEW_COPIES
@@ -147,10 +146,11 @@ def _read_from_redis(moment: float) -> list[SaleView] | None:
     # A guess, then sales, then products; one more if a sale changes meanwhile.
     for _ in range(4):
         # No reader, because the cached rows are not mirrored, and a row without a recent time is not an answer.
-        reading = read(["sale"], partial(_queue_reads, moment, sales, products))
-        if reading is None:
+        ask = partial(_queue_reads, moment, sales, products)
+        replies = answer(Question[list[Any] | None](["sale"], ask, list, lambda: None))
+        if replies is None:
             return None
-        ids, raws, *rows = reading.replies
+        ids, raws, *rows = replies
         wanted = [int(pk) for pk in ids]
         known = {pk: orjson.loads(raw) for pk, raw in zip(sales, raws, strict=False) if raw}
         on_page = _shown_product_ids(record for pk, record in known.items() if pk in wanted)

@@ -44,11 +44,12 @@ def new_books(context: Context) -> SafeString:
 
 
 @pass_context
-def on_sale(context: Context) -> SafeString:
-    """Show the current sale that ends first, or the next coming one. One round trip if it is the same as last time, and
-    one for the visitor's shelves.
+def on_sale(context: Context, sales: Sequence[SaleView] | None = None) -> SafeString:
+    """Show the current sale that ends first, or the next coming one. One round trip if it is the same as last time and
+    no sales are given, and one for the visitor's shelves.
     """
-    sales = get_sales()
+    if sales is None:
+        sales = get_sales()
     sale = next((each for each in sales if each.is_on), None) or min(sales, key=lambda each: each.starts, default=None)
     offers = sale.offers[:MAX_BOOKS] if sale else []
     shelves = render_strip_shelves(context["request"], [(offer.id, offer.title) for offer in offers])

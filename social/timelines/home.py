@@ -12,7 +12,6 @@ from typing import Any, Final
 
 import mirror
 from mirror import WindowMirror, registry
-from mirror.read import read
 from mirror.redis import RedisPipeline
 from mirror.utils import Bounded
 from mirror.windows import window
@@ -118,8 +117,8 @@ class HomeFeed(Feed):
                 pipe.smismember(keys.shuns(self.viewer), [*authors])
 
         # No readers: one statement of SQL answers for all of this, and a merge needs the floor of the window.
-        reading = read(MIRRORS, ask)
-        return None if reading is None else reading.replies
+        question = mirror.Question[list[Any] | None](MIRRORS, ask, list, lambda: None)
+        return mirror.answer(question)
 
     def _make_own_chunk(self, found: window.Slice, limit: int) -> Chunk | None:
         """Return a slice of the window as a chunk; None if it is empty and SQL has the rest."""

@@ -1,17 +1,23 @@
 """Reads ahead of the session save round trips and never decide about the content of a page."""
 
+from types import SimpleNamespace
+from typing import Any, cast
+
 import pytest
-from django.test import Client
+from django.test import Client, RequestFactory
 from redis import Redis
 
 from accounts.models import Session, User
 from accounts.sessions.rows import hash_token
+from catalog import keys as catalog_keys
+from mirror.read import Asked
 from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
 from shop import keys
 from shop.models import Product
 from shop.pagecache import readers as page_readers
 from shop.visits import views
+from social import keys as social_keys
 from social.models import Block, Post
 from tests.support.shop.make import make_product
 from tests.support.shop.page_cache import get_page, made, page_path, product, warm_page_mirrors
@@ -104,3 +110,32 @@ def test_a_forged_token_creates_no_list_of_viewed_books(product: Product, redis:
         liar.cookies["sessionid"] = "a" * 32
         get_page(liar, page_path(product))
     assert not redis.exists(keys.last_viewed(hash_token("a" * 32)))
+
+
+def ask_for(*names: str) -> list[Asked]:
+    return [Asked.of(["book"], lambda pipe, name=name: pipe.get(name)) for name in names]  # type: ignore[misc]
+
+
+def test_a_plan_has_what_two_visits_have_in_common_for_any_reader(made: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not the posts and books of the last reader, and the keys of the next reader in place of those of the last one."""
+    monkeypatch.setattr(page_readers, "PLAN_SECONDS", 0.0)
+
+    def visit(user: int, *names: str) -> None:
+        request: Any = RequestFactory().get("/")
+        request.session, request.user = SimpleNamespace(digest=f"digest of {user}"), SimpleNamespace(pk=user)
+        own = (catalog_keys.shelf_of(user, "read"), catalog_keys.shelf_settings(user), social_keys.following(user))
+        reader = page_readers.Reader(f"digest of {user}", Asked((), ()))
+        page_readers.remember_visit("front", reader, request, ask_for(*own, "books:popular", *names))
+
+    def list_planned(user: int) -> list[str]:
+        reader = page_readers.Reader(f"digest of {user}", Asked((), ()), user, is_known=True)
+        planned = cast("list[Asked]", page_readers.get_planned_reads("front", reader))
+        return sorted(args[1] for one in planned for args, _ in one.commands)
+
+    visit(7, "post:1", "book:8")
+    assert {"post:1", "shelf:read:{9}", "shelves:9", "uid:{9}:following", "books:popular"} <= set(list_planned(9))
+    visit(8, "post:2", "book:8")
+    # The book has the id of the second reader, so it looks like a key of that reader.
+    assert list_planned(9) == ["books:popular", "shelf:read:{9}", "shelves:9", "uid:{9}:following"]
+    visit(9, "post:2", "book:8")
+    assert list_planned(5) == ["books:popular", "post:2", "shelf:read:{5}", "shelves:5", "uid:{5}:following"]
