@@ -51,7 +51,9 @@ def count_lines(text: str, columns: int) -> int:
     """Return about how many lines a text takes. Chinese characters take two columns."""
     lines = 0
     for line in text.splitlines():
-        width = sum(2 if east_asian_width(sign) in "WF" else 1 for sign in line)
+        width = len(line)
+        if not line.isascii():
+            width += sum(east_asian_width(sign) in "WF" for sign in line)
         lines += max(1, math.ceil(width / columns))
     return lines
 

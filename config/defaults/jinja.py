@@ -3,6 +3,7 @@
 Emails, Django admin and templates of libraries stay in Django's own language.
 """
 
+from collections.abc import MutableMapping
 from typing import Any, Final
 
 from django.utils.functional import Promise
@@ -35,13 +36,22 @@ class SafeTemplate(Template):
         return mark_safe(super().render(context))
 
 
+class PageEnvironment(Environment):
+    """An environment whose templates share one dict of functions."""
+
+    def make_globals(self, d: MutableMapping[str, Any] | None) -> MutableMapping[str, Any]:
+        """Return the functions for a template. d: further ones, of this template alone."""
+        # With Jinja's ChainMap a sixth of all calls of functions on a book's page compared names of functions.
+        return {**self.globals, **d} if d else self.globals
+
+
 def make_environment(**options: Any) -> Environment:
     """Return the environment with the functions and filters of all applications.
 
     A missing variable is empty, as in Django's language. Translations take keywords: ``_("Hello %(name)s", name=x)``.
     """
     options["undefined"] = ChainableUndefined  # in DEBUG, Django's default would show the names of missing variables
-    environment = Environment(**options, extensions=["jinja2.ext.i18n"], keep_trailing_newline=True)
+    environment = PageEnvironment(**options, extensions=["jinja2.ext.i18n"], keep_trailing_newline=True)
     environment.template_class = SafeTemplate
     environment.install_gettext_callables(  # type: ignore[attr-defined]  # added by the extension
         gettext, ngettext, newstyle=True, pgettext=pgettext, npgettext=npgettext
