@@ -58,12 +58,18 @@ class Card(NamedTuple):
 
 @pass_context
 def post_cards(context: Context, page: Page, viewer: Any = None) -> list[SafeString]:
-    """Return one card for each post of a page.
+    """Return one card for each post of a page. Of successive replies to one post, only the first one quotes it.
 
     ``viewer`` is a user or a user's id; None means a visitor without a login.
     """
     me = getattr(viewer, "pk", viewer)
-    return [_add_foot(context, post, me, parent_line=_render_parent_line(post)) for post in page.posts]
+    cards, above = list[SafeString](), None
+    for post in page.posts:
+        answered = post["reply_to"] and post["reply_to"]["id"]
+        line = _render_parent_line(post, is_repeated=answered == above)
+        cards.append(_add_foot(context, post, me, parent_line=line))
+        above = answered
+    return cards
 
 
 @pass_context
@@ -158,17 +164,20 @@ def _add_foot(
     return mark_safe(f'{card.head}{parent_line}{card.body}<div class="post-foot">{replies}{button}{links}</div>')
 
 
-def _render_parent_line(post: PostRecord) -> SafeString:
-    """Return the line of a reply: the answered reader, and the beginning of that post. Nothing for other posts."""
+def _render_parent_line(post: PostRecord, *, is_repeated: bool) -> SafeString:
+    """Return the line of a reply: the answered reader, and the beginning of that post. Nothing for other posts.
+
+    is_repeated: whether the card above has this line already; then only screen readers get a name.
+    """
     if not post["reply_to"]:
         return SafeString()
-    return _render_answered(post["reply_to"]["id"], post.parent.raw if post.parent else b"")
+    return _render_answered(post["reply_to"]["id"], post.parent.raw if post.parent else b"", is_repeated)
 
 
 @remember_rendered(MAX_BYTES)
-def _render_answered(post_id: int, raw: bytes) -> SafeString:
+def _render_answered(post_id: int, raw: bytes, is_repeated: bool) -> SafeString:
     """Return the line of a reply. raw: the record of the post that it answers, empty if it is not visible."""
-    shown: dict[str, Any] = {"id": post_id, "name": "", "quote": "", "book": None}
+    shown: dict[str, Any] = {"id": post_id, "name": "", "quote": "", "book": None, "is_repeated": is_repeated}
     if raw:
         parent = PostRecord(raw)
         shown |= {"name": parent["user"]["name"], "quote": quote_post(parent, QUOTE_CHARACTERS)}
