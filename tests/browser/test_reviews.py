@@ -62,8 +62,12 @@ def test_five_whole_stars_stand_on_one_line_below_their_label(
             page.evaluate("size => { document.documentElement.style.fontSize = size }", letters)
             resize(page, width)
             legend = page.locator(".star-choice legend").bounding_box()
-            boxes = page.locator(".star-choice .icon").evaluate_all("all => all.map(one => one.getBoundingClientRect())")
-            halves = page.locator(".star-choice label").evaluate_all("all => all.map(one => one.getBoundingClientRect())")
+            boxes = page.locator(".star-choice .icon").evaluate_all(
+                "all => all.map(one => one.getBoundingClientRect())"
+            )
+            halves = page.locator(".star-choice label").evaluate_all(
+                "all => all.map(one => one.getBoundingClientRect())"
+            )
             assert legend
             assert {round(box["y"]) for box in boxes} == {round(boxes[0]["y"])}
             assert legend["y"] + legend["height"] <= boxes[0]["y"] + 1
