@@ -11,6 +11,7 @@ from django.utils import timezone
 from accounts.models import User
 from catalog.books import split_title
 from catalog.models import Author, Book, Tag
+from demo.community.conversation import create_posts_and_replies
 from demo.logins import ROLES_BY_LOGIN
 from demo.people import HISTORY_DAYS, READER_NAMES, STAFF_NAMES
 from demo.words import posts as words
@@ -53,7 +54,7 @@ class DemoPost(NamedTuple):
 
 
 def load_demo_posts(now: datetime | None = None) -> int:
-    """Add follows and posts of the demo's people up to ``now``. Return the number of posts.
+    """Add follows, posts and replies of the demo's people up to ``now``. Return the number of posts without replies.
 
     A second call changes nothing.
     """
@@ -71,7 +72,7 @@ def load_demo_posts(now: datetime | None = None) -> int:
     for post in generate_posts(find_books(), now):
         if post.author in ids:
             rows.append(bulk.NewPost(ids[post.author], f"demo:{len(rows)}", post.text, post.at, post.book_id))
-    bulk.create_posts(rows, marked=True)
+    create_posts_and_replies(rows, [ids[name] for name in READER_NAMES if name in ids], now)
     return len(rows)
 
 

@@ -11,6 +11,7 @@ from common.text import shorten_text
 from mirror import Record
 from mirror.conf import setting
 from mirror.read import RawRecord
+from social.content.spoilers import name_omissions
 from social.models import Mention, Post
 
 
@@ -114,7 +115,8 @@ def find_replied_author(post: PostRecord) -> int | None:
 def quote_post(post: PostRecord, characters: int) -> str:
     """Return the beginning of a post as other pages quote it: of its content note, if it has one."""
     # A veiled text is not shown there either. A rating has no text.
-    return shorten_text(post["note"] or post["text"] or post.page_title, characters)
+    text = shorten_text(post["note"] or post["text"] or post.page_title, characters)
+    return name_omissions(text) if post["kind"] == Post.Kind.REVIEW and not post["note"] else text
 
 
 def build_record(row: PostRow) -> Record:

@@ -19,12 +19,12 @@ from markdown_it.token import Token
 
 from common.rendered import remember_rendered
 from social.content.html import EXTERNAL_LINK, to_html
+from social.content.spoilers import OMISSION
 
 MAX_BYTES: Final = 16_000_000  # of remembered reviews; the longest take about 60 kB
 MAX_NESTING: Final = 24  # of blocks within one another: a quote is one, an item of a list two
 BARS: Final = "||"
 BULLET: Final = "•"  # before an item of a list that became part of a paragraph
-OMISSION: Final = "[…]"  # in stored texts, so it has no language
 # Names in the environment of a rendering: the host of the present link, and the mentioned readers.
 HOST: Final = "host"
 MENTIONS: Final = "mentions"

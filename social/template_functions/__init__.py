@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from social.content.spoilers import mark_named_omissions
+from social.queries.records import quote_post
 from social.template_functions import book_lists, book_posts, book_reviews, people, posts
 
 FUNCTIONS: Final[Mapping[str, Any]] = {
@@ -18,6 +20,7 @@ FUNCTIONS: Final[Mapping[str, Any]] = {
     "post_text": people.post_text,
     "posts_about_book": book_posts.posts_about_book,
     "posts_about_books_by": book_posts.posts_about_books_by,
+    "quote_post": quote_post,
     "reviews_of_book": book_reviews.reviews_of_book,
 }
-FILTERS: Final[Mapping[str, Callable[..., Any]]] = {}
+FILTERS: Final[Mapping[str, Callable[..., Any]]] = {"mark_named_omissions": mark_named_omissions}

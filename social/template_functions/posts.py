@@ -23,9 +23,10 @@ from common.template_functions import icon
 from mirror.read import RawRecord
 from social.content.cleaning import MAX_CHARACTERS
 from social.content.html import to_html
+from social.content.spoilers import mark_named_omissions, mark_omissions
 from social.models import Post, new_key
 from social.queries.records import PostRecord, quote_post
-from social.reviews.markdown import OMISSION, render_markdown
+from social.reviews.markdown import render_markdown
 from social.template_functions.people import avatar
 
 QUOTE_CHARACTERS: Final = 110  # of the post that a reply answers
@@ -58,12 +59,18 @@ class Card(NamedTuple):
 
 @pass_context
 def post_cards(context: Context, page: Page, viewer: Any = None) -> list[SafeString]:
-    """Return one card for each post of a page.
+    """Return one card for each post of a page. Of successive replies to one post, only the first one quotes it.
 
     ``viewer`` is a user or a user's id; None means a visitor without a login.
     """
     me = getattr(viewer, "pk", viewer)
-    return [_add_foot(context, post, me, parent_line=_render_parent_line(post)) for post in page.posts]
+    cards, above = list[SafeString](), None
+    for post in page.posts:
+        answered = post["reply_to"] and post["reply_to"]["id"]
+        line = _render_parent_line(post, is_repeated=answered == above)
+        cards.append(_add_foot(context, post, me, parent_line=line))
+        above = answered
+    return cards
 
 
 @pass_context
@@ -122,9 +129,10 @@ def get_card(raw: bytes, stars: int | None = None, review: bytes = b"") -> Card:
     post = orjson.loads(raw)
     whole = orjson.loads(review) if review else None
     book = post["book"]
+    text = to_html(post["text"], post["mentions"])
     shown = {
         "post": post,
-        "text": _mark_omissions(post["kind"], to_html(post["text"], post["mentions"])),
+        "text": mark_omissions(text) if post["kind"] == Post.Kind.REVIEW else text,
         "stars": stars,
         "whole": whole and render_markdown(whole["text"], tuple(post["mentions"])),
         "language": whole and whole["language"],
@@ -135,13 +143,6 @@ def get_card(raw: bytes, stars: int | None = None, review: bytes = b"") -> Card:
     }
     head, body = render_to_string("social/_post_head.html", shown), render_to_string("social/_post.html", shown)
     return Card(post["id"], post["user"]["id"], head, body, _make_own_links(post))
-
-
-def _mark_omissions(kind: str, text: SafeString) -> SafeString:
-    """Show a chip in the place of each spoiler that the beginning of a review leaves out."""
-    if kind != Post.Kind.REVIEW:
-        return text
-    return mark_safe(text.replace(OMISSION, format_html('<span class="badge">{}</span>', gettext("Spoiler hidden"))))
 
 
 def _add_foot(
@@ -158,20 +159,23 @@ def _add_foot(
     return mark_safe(f'{card.head}{parent_line}{card.body}<div class="post-foot">{replies}{button}{links}</div>')
 
 
-def _render_parent_line(post: PostRecord) -> SafeString:
-    """Return the line of a reply: the answered reader, and the beginning of that post. Nothing for other posts."""
+def _render_parent_line(post: PostRecord, *, is_repeated: bool) -> SafeString:
+    """Return the line of a reply: the answered reader, and the beginning of that post. Nothing for other posts.
+
+    is_repeated: whether the card above has this line already; then only screen readers get a name.
+    """
     if not post["reply_to"]:
         return SafeString()
-    return _render_answered(post["reply_to"]["id"], post.parent.raw if post.parent else b"")
+    return _render_answered(post["reply_to"]["id"], post.parent.raw if post.parent else b"", is_repeated)
 
 
 @remember_rendered(MAX_BYTES)
-def _render_answered(post_id: int, raw: bytes) -> SafeString:
+def _render_answered(post_id: int, raw: bytes, is_repeated: bool) -> SafeString:
     """Return the line of a reply. raw: the record of the post that it answers, empty if it is not visible."""
-    shown: dict[str, Any] = {"id": post_id, "name": "", "quote": "", "book": None}
+    shown: dict[str, Any] = {"id": post_id, "name": "", "quote": "", "book": None, "is_repeated": is_repeated}
     if raw:
         parent = PostRecord(raw)
-        shown |= {"name": parent["user"]["name"], "quote": quote_post(parent, QUOTE_CHARACTERS)}
+        shown |= {"name": parent["user"]["name"], "quote": mark_named_omissions(quote_post(parent, QUOTE_CHARACTERS))}
         shown["book"] = parent["book"]
     return render_to_string("social/_answered.html", shown)
 

@@ -27,6 +27,7 @@ from common.public_pages import public_page
 from common.text import shorten_text
 from common.web import get_viewer_id
 from social.content.html import to_html
+from social.content.spoilers import name_omissions
 from social.models import Post
 from social.queries.records import PostRecord
 from social.relations.profiles import Profile, get_profile_by_name
@@ -103,7 +104,8 @@ class _PostFeed(_ChannelFeed):
     def item_description(self, item: PostRecord) -> str:
         if item["note"]:
             return _("Content note: %(note)s") % {"note": item["note"]}
-        lines = [to_html(item["text"], item["mentions"])]
+        text = to_html(item["text"], item["mentions"])
+        lines = [name_omissions(text) if item["kind"] == Post.Kind.REVIEW else text]
         stars = item.tally.stars
         if stars is not None:
             lines.insert(0, escape(_write_rating(stars)))

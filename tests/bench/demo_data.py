@@ -5,7 +5,7 @@ import sys
 from django.core.management import call_command
 
 from accounts.models import User
-from demo.community.conversation import load_demo_conversation
+from demo.community.conversation import load_demo_likes
 from demo.community.reviews import load_demo_reviews
 from demo.lists import load_demo_lists
 from demo.people import load_demo_people
@@ -26,7 +26,7 @@ def load_demo() -> User:
     load_demo_lists()
     load_demo_reviews()
     load_demo_posts()
-    load_demo_conversation()
+    load_demo_likes()
     load_demo_shop()
     ensure_sale()
     call_command("recommend", "rebuild", stdout=sys.stderr)

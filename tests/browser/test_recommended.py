@@ -1,10 +1,15 @@
-"""The two strips of recommendations on a book's page."""
+"""The two strips of recommendations on a book's page, and the parts around them."""
 
 import pytest
+from playwright.sync_api import Page
+from pytest_django.live_server_helper import LiveServer
 
-from catalog.models import Book
+from accounts.models import User
+from catalog.models import Author, Book
 from shop.models import Product, Recommendation
-from tests.browser.conftest import LOOKS, Audit, OpenPage
+from social.services.posts import create_post
+from tests.browser.conftest import LOOKS, Audit, OpenPage, find_overflows, resize
+from tests.browser.test_loginlog import sign_in
 from tests.support.warm_mirrors import rebuild
 
 
@@ -32,3 +37,49 @@ def test_strips_fit_the_page_and_link_to_books(first: Book, open_page: OpenPage,
         assert "60% bought it" in card.inner_text()
         card.get_by_role("link").first.click()
         page.wait_for_url(f"**/books/{first.pk + 1}/")
+
+
+def test_parts_below_a_book_have_titles_of_one_rank(first: Book, open_page: OpenPage) -> None:
+    page = open_page()
+    for width in (1280, 640, 390):
+        resize(page, width)
+        page.goto(f"/books/{first.pk}/")
+        parts = page.evaluate("""
+            () => ["reviews-title", "viewbuy", "bought", "said"].map(id => {
+                const title = document.getElementById(id), part = title.closest("section");
+                const before = part.previousElementSibling.getBoundingClientRect().bottom;
+                const above = part.getBoundingClientRect().top - before;
+                return [title.tagName, getComputedStyle(title).fontSize, Math.round(above)];
+            })
+        """)
+        assert {tuple(part) for part in parts} == {("H2", parts[0][1], 48)}
+        titles = page.locator("main h2").all_inner_texts()
+        assert titles.index("Details") < titles.index("Tags") < titles.index("Reviews")
+
+
+def measure_columns(page: Page) -> list[tuple[int, int]]:
+    """Return the left edge and the width of each post."""
+    boxes = [post.bounding_box() for post in page.locator(".said .posts > li").all()]
+    return [(round(box["x"]), round(box["width"])) for box in boxes if box]
+
+
+def test_posts_about_books_stand_in_two_columns(first: Book, open_page: OpenPage, live_server: LiveServer) -> None:
+    rita = User.objects.create_user("rita")
+    author = Author.objects.create(name="Ann Author")
+    first.authors.add(author)
+    for n in range(4):
+        create_post(rita.pk, f"Post {n}", book_id=first.pk)
+    rebuild()
+    page = sign_in(open_page(), rita, live_server)
+    for address in (f"/books/{first.pk}/", f"/authors/{author.pk}/"):
+        page.goto(address)
+        resize(page, 1280)
+        assert measure_columns(page) == [(72, 560), (648, 560)] * 2
+        assert page.locator(".said .posts > li").all_inner_texts()[0].find("Post 3") > 0
+        if form := page.locator(".said > .composer").all():
+            box = form[0].bounding_box()
+            assert box
+            assert (round(box["x"]), round(box["width"])) == (72, 1136)
+        resize(page, 390)
+        assert len(set(measure_columns(page))) == 1
+        assert find_overflows(page, (320, 640, 1920)) == []

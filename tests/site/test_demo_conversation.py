@@ -1,12 +1,16 @@
 """Likes and replies of the demo."""
 
 from collections import Counter
+from datetime import timedelta
 
 import pytest
+from django.db.models import F
+from django.utils import timezone
 
 from accounts.models import User
-from demo.community.conversation import MAX_LIKES, load_demo_conversation
+from demo.community.conversation import MAX_LIKES, create_posts_and_replies, load_demo_likes
 from demo.people import READER_NAMES
+from social.bulk import NewPost
 from social.models import Like, Post
 from social.services.posts import create_post
 
@@ -19,12 +23,8 @@ def posts() -> list[Post]:
     return [create_post(User.objects.create_user(name).pk, f"by {name}") for name in READER_NAMES[:12]]
 
 
-def test_posts_get_likes_and_replies_of_others(posts: list[Post]) -> None:
-    count = load_demo_conversation()
-    replies = Post.objects.exclude(parent_id=None)
-    assert count == replies.count() >= len(posts)
-    assert not replies.filter(parent_author=None).exists()
-    assert all(reply.user_id != reply.parent_author_id for reply in replies)
+def test_posts_get_likes_of_others(posts: list[Post]) -> None:
+    assert load_demo_likes() == Like.objects.count()
     likes = Like.objects.select_related("post")
     assert all(like.user_id != like.post.user_id for like in likes)
     of_each = Counter(like.post_id for like in likes)
@@ -32,11 +32,33 @@ def test_posts_get_likes_and_replies_of_others(posts: list[Post]) -> None:
 
 
 def test_a_second_load_adds_nothing(posts: list[Post]) -> None:
-    load_demo_conversation()
-    before = set(Like.objects.values_list("user", "post")), set(Post.objects.values_list("pk", flat=True))
-    load_demo_conversation()
-    assert before == (set(Like.objects.values_list("user", "post")), set(Post.objects.values_list("pk", flat=True)))
+    load_demo_likes()
+    before = set(Like.objects.values_list("user", "post"))
+    load_demo_likes()
+    assert before == set(Like.objects.values_list("user", "post"))
 
 
-def test_a_site_without_the_demos_readers_gets_nothing() -> None:
-    assert load_demo_conversation() == 0
+def test_a_site_without_the_demos_readers_gets_no_likes() -> None:
+    assert load_demo_likes() == 0
+
+
+def test_replies_stand_between_the_posts_by_time() -> None:
+    now = timezone.now()
+    readers = [User.objects.create_user(name).pk for name in READER_NAMES[:5]]
+    rows = [NewPost(readers[n % 5], f"demo:{n}", f"Post {n}", now - timedelta(hours=60 - n)) for n in range(60)]
+    create_posts_and_replies(rows, readers, now)
+    times = list(Post.objects.order_by("pk").values_list("created_at", flat=True))
+    assert times == sorted(times)
+    assert times[-1] < now
+    replies = Post.objects.exclude(parent_id=None)
+    assert replies.earliest("pk").pk < Post.objects.filter(parent_id=None).latest("pk").pk
+    assert not replies.filter(parent_author=F("user")).exists()
+    before = list(Post.objects.order_by("pk").values())
+    create_posts_and_replies(rows, readers, now)
+    assert before == list(Post.objects.order_by("pk").values())
+
+
+def test_no_post_is_answered_without_readers() -> None:
+    author = User.objects.create_user("ann")
+    create_posts_and_replies([NewPost(author.pk, "demo:0", "Hello", timezone.now())], [], timezone.now())
+    assert Post.objects.get().parent_id is None

@@ -3,11 +3,13 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.db.models import F
 from django.utils import timezone
 
 from accounts.models import User
 from catalog.models import Book
 from demo.books import load_demo_books
+from demo.community.conversation import THREADS
 from demo.logins import ROLES_BY_LOGIN
 from demo.people import READER_NAMES, STAFF_NAMES, load_demo_people
 from demo.posts import CHINESE_TAG, POST_COUNT, SHOPPER, find_books, generate_follows, generate_posts, load_demo_posts
@@ -29,12 +31,16 @@ def shop() -> None:
 
 
 def test_demo_has_half_a_year_of_posts(shop: None) -> None:
-    assert load_demo_posts(NOW) == POST_COUNT == Post.objects.count()
+    assert load_demo_posts(NOW) == POST_COUNT == Post.objects.filter(parent_id=None).count()
     times = list(Post.objects.order_by("pk").values_list("created_at", flat=True))
     assert times == sorted(times)
     assert times[-1] > NOW - timedelta(minutes=5)
     assert NOW - timedelta(days=184) < times[0] < NOW - timedelta(days=150)
-    assert Post.objects.filter(book=None).count() < POST_COUNT / 5
+    assert Post.objects.filter(parent_id=None, book=None).count() < POST_COUNT / 5
+    replies = Post.objects.exclude(parent_id=None)
+    assert replies.count() > THREADS
+    assert replies.filter(parent_author=None).count() == replies.filter(parent_author=F("user")).count() == 0
+    assert len({reply.ancestors.count(" ") for reply in replies}) > 1
     assert Mention.objects.count() == sum(text.count("@") for text in Post.objects.values_list("text", flat=True)) > 30
     assert Mention.objects.filter(user__username=SHOPPER).count() == 2
     assert Hashtag.objects.values("name").distinct().count() > 20
@@ -91,7 +97,7 @@ def test_posts_are_about_the_most_popular_books_of_another_catalogue(shop: None)
 
 def test_demo_without_books_has_posts_about_no_book(shop: None) -> None:
     Book.objects.all().delete()
-    assert load_demo_posts(NOW) == Post.objects.filter(book=None).count() > 0
+    assert load_demo_posts(NOW) == Post.objects.filter(parent_id=None, book=None).count() > 0
 
 
 def test_newest_demo_posts_are_recent(shop: None) -> None:

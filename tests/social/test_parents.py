@@ -139,3 +139,17 @@ def test_pages_with_replies_take_one_round_trip_again(client: Client, talk: Talk
     for _ in range(3):
         assert "Replying to <bdi>@alice</bdi>" in read_line(client, address)
     assert measure_cost(lambda: client.get(address)) == (1, 0)
+
+
+def test_successive_replies_to_one_post_quote_it_once(client: Client, talk: Talk) -> None:
+    other = create_post(talk.alice.pk, "Another day")
+    for text, parent in (("First", talk.post), ("Second", talk.post), ("Elsewhere", other), ("Third", talk.post)):
+        create_post(talk.bob.pk, text, parent_id=parent.pk)
+    drain_all()
+    page = client.get("/u/bob/").content.decode()
+    quoted = [part.rpartition('dir="auto">')[2] for part in page.partition('id="posts"')[2].split("</p>")]
+    shown = [text for text in quoted if text in ("First", "Second", "Elsewhere", "Third", "Indeed")]
+    assert shown == ["Third", "Elsewhere", "Second", "First", "Indeed"]
+    assert page.count("A quiet book about rivers.") == 2
+    assert page.count('<p class="post-reply">') == 3
+    assert page.count('<p class="sr-only">Replying to <bdi>@alice</bdi></p>') == 2

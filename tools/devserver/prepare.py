@@ -31,7 +31,7 @@ def prepare_site(*, demo: bool) -> None:
 
 def _load_demo(folder: str) -> None:
     # Imported late, because models exist only after ``django.setup``.
-    from demo.community.conversation import load_demo_conversation
+    from demo.community.conversation import load_demo_likes
     from demo.community.profiles import load_demo_profiles
     from demo.community.reviews import load_demo_reviews
     from demo.lists import load_demo_lists
@@ -50,7 +50,7 @@ def _load_demo(folder: str) -> None:
     _load_once("reviews", load_demo_reviews)
     # Posts and orders are about the books, and by the people.
     _load_once("posts", load_demo_posts)
-    _load_once("conversation", load_demo_conversation)
+    _load_once("likes", load_demo_likes)
     _load_once("profiles", load_demo_profiles)
     _load_once("similar", rebuild_similar_readers)
     _load_shop_once(folder)

@@ -98,6 +98,35 @@ def test_a_review_is_written_and_shown_everywhere(town: Town) -> None:
     assert (found["kind"], found["stars"], found["review"]) == ("review", 3.5, {"text": TEXT, "language": "en"})
 
 
+def test_other_pages_name_the_spoilers_that_they_leave_out(town: Town) -> None:
+    town.write(town.bob)
+    review = Review.objects.get()
+    create_post(town.alice.pk, "Indeed […]", parent_id=review.pk)
+    Like.objects.create(user=town.alice, post_id=review.pk)
+    drain_all()
+    chip, browser = '<span class="badge">Spoiler hidden</span>', town.browsers[town.bob.pk]
+    line = browser.get("/u/alice/").content.decode().partition("post-quote")[2]
+    assert chip in line.partition("</p>")[0]
+    assert "Indeed […]" in line  # a post may have these signs
+    notifications = browser.get("/notifications/").content.decode()
+    assert f"{chip} did it." in notifications
+    assert "Indeed […]" in notifications
+    page = browser.get(f"/posts/{review.pk}/").content.decode()
+    feed = browser.get(f"/books/{town.book.pk}/posts/feed/").content.decode()
+    for text in (page, feed):
+        assert "[Spoiler hidden] did it." in text
+        assert "[…] did" not in text
+
+
+def test_the_form_explains_stars_and_marks(town: Town) -> None:
+    page = town.browsers[town.bob.pk].get(town.form).content.decode()
+    assert "Your stars appear with your review if the book is on a public shelf." in page
+    assert 'id="review-help">Formatting: *italic*, **bold**, ||spoiler||</p>' in page
+    rest = page.partition("<summary>More</summary>")[2].partition("</details>")[0]
+    assert "[link](https://…)" in rest
+    assert "Up to 20,000 characters." in rest
+
+
 def test_only_cut_reviews_link_to_the_rest(town: Town) -> None:
     for text, css in (("- one\n" * 5, "post-whole"), ("A fine book. " * 15, "post-whole on-phones")):
         town.write(town.bob, text=text)
