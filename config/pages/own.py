@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from catalog.listing import BookRecord
+from catalog.books.records import BookRecord
 from catalog.readings.volumes import find_next_volumes
 from catalog.shelves.forms import get_today
 from catalog.shelves.models import Shelf
 from catalog.shelves.selectors import ShelfSummary, ShelvedBook, find_shelf_page, get_shelf_summary
 from mirror import together
-from shop.recommend.reasons import Reason, recommend_by_books
+from shop.recommend.reasons import PricedBook, Reason, find_unshelved, recommend_by_books
 from shop.selectors.sales import SaleView, get_sales
 from social.profiles.similar import Similar, find_similar_readers
 from social.selectors import get_newest_home_posts
@@ -17,8 +17,9 @@ from social.timelines.pages import PostPage
 
 MAX_READING: Final = 4  # books
 MAX_FINISHED: Final = 20  # books that were read last, from which others follow
-MAX_POSTS: Final = 3
+MAX_POSTS: Final = 2
 MAX_SIMILAR: Final = 3  # readers
+MAX_VOLUMES: Final = 8
 FEW_BOOKS: Final = 10  # on shelves; readers with fewer see a link to the first steps
 LIKED_HALVES: Final = 8  # the lowest rating of a book that the reader liked, in halves of a star
 
@@ -33,7 +34,7 @@ class OwnBooks(NamedTuple):
     summary: ShelfSummary
     reading: Sequence[ShelvedBook]
     reasons: Sequence[Reason]
-    volumes: Sequence[BookRecord]
+    volumes: Sequence[PricedBook]
     similar: Sequence[Similar]
 
 
@@ -78,14 +79,18 @@ def _find_own_books(user_id: int, year: int) -> OwnBooks:
     return OwnBooks(summary.value, reading.value.entries, reasons, volumes, similar.value[:MAX_SIMILAR])
 
 
-def _find_derived(user_id: int) -> tuple[list[Reason], list[BookRecord]]:
+def _find_derived(user_id: int) -> tuple[list[Reason], list[PricedBook]]:
     """Return the recommendations and the next volumes, which follow from the books that were read last."""
     finished = find_shelf_page(user_id, Shelf.READ, size=MAX_FINISHED).entries
     liked = [entry.book for entry in finished if _is_liked(entry)]
     with together() as reads:
         reasons = reads(recommend_by_books, user_id, liked)
-        volumes = reads(find_next_volumes, user_id, [entry.book for entry in finished])
+        volumes = reads(_find_volumes, user_id, [entry.book for entry in finished])
     return reasons.value, volumes.value
+
+
+def _find_volumes(user_id: int, books: Sequence[BookRecord]) -> list[PricedBook]:
+    return find_unshelved(user_id, find_next_volumes(books))[:MAX_VOLUMES]
 
 
 def _is_liked(entry: ShelvedBook) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from shop.catalog_hooks.extras import render_card_price
 from shop.delivery.names import translate_method
 from shop.money import format_money
 from shop.names import name_sale
@@ -10,6 +11,7 @@ from shop.template_functions import buying, cart, offers, recommended, viewed
 
 FUNCTIONS: Final[Mapping[str, Any]] = {
     "buy_box": buying.buy_box,
+    "card_price": render_card_price,
     "cart_link": cart.cart_link,
     "countdown": viewed.countdown,
     "cover_of_line": buying.cover_of_line,

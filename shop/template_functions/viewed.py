@@ -32,8 +32,9 @@ DAY: Final = 86_400  # seconds
 def most_viewed(context: Context) -> SafeString:
     """Show the most viewed books. Two round trips, unless they were read ahead; one for shelves."""
     popular = popularity.get_popular_books(MAX_BOOKS)
-    title = gettext("Most viewed") if popular.is_viewed else gettext("Most read")
-    return _render_strip(context, "most-viewed", title, "popular", popular.books, popular.products)
+    # The list of all is that of the most read ones.
+    title, sort = (gettext("Most viewed"), "") if popular.is_viewed else (gettext("Most read"), "popular")
+    return _render_strip(context, "most-viewed", title, sort, popular.books, popular.products)
 
 
 @pass_context

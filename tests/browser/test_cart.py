@@ -7,7 +7,8 @@ from playwright.sync_api import Page, expect
 
 from mirror.relay.drains import drain_all
 from shop.models import Product
-from tests.browser.conftest import PHONE, WIDTHS, Audit, OpenPage
+from tests.browser.conftest import PHONE, WIDTHS, Audit, OpenPage, resize
+from tests.support.catalog.make import make_book
 from tests.support.shop.make import make_product, make_sale
 from tests.support.warm_mirrors import rebuild
 
@@ -20,7 +21,7 @@ def shelf(transactional_db: None) -> list[Product]:
     made = [
         make_product("The Book of Sand", price=1250, stock=20),
         make_product("A Universal History of Infamy, with an Index and Several Appendices", price=900, stock=2),
-        make_product("The Aleph", price=2000, stock=9),
+        Product.objects.create(book=make_book("The Aleph", authors="Jorge Luis Borges"), price=2000, stock=9),
         make_product("Fictions", price=700, stock=9),
     ]
     make_sale(made[2], price=1500)
@@ -156,6 +157,14 @@ def test_cart_is_accessible_and_fits(shelf: list[Product], open_page: OpenPage, 
     drain_all()
     page.goto("/shop/cart/")
     assert audit(page) == []
+    resize(page, PHONE["width"])
+    line, summary = page.locator(".line").filter(has_text="The Aleph"), page.locator(".cart-summary").bounding_box()
+    title, author = (line.locator(each).bounding_box() for each in (".line-title", ".card-by"))
+    assert title
+    assert author
+    assert round(author["y"] - title["y"] - title["height"]) == 4, "the former price is beside both"
+    assert summary
+    assert (summary["x"], summary["width"]) == (16, PHONE["width"] - 32)
 
 
 def test_pages_have_one_frame(shelf: list[Product], open_page: OpenPage) -> None:

@@ -19,6 +19,7 @@ from tests.browser.conftest import (
     find_overflows,
     open_own_menu,
     read_paper,
+    resize,
     settled,
     text_size,
 )
@@ -160,6 +161,8 @@ def test_forms_with_errors_are_accessible_and_fit(open_page: OpenPage, audit: Au
         page.get_by_role("main").get_by_role("button").click()
         expect(page.locator("[aria-invalid]").first).to_be_visible()
         assert audit(page) == [], path
+        resize(page, 1280)
+        assert page.locator(".form-page").evaluate("card => card.offsetWidth") == 544, path
 
 
 ADMIN_PAGES = [
@@ -234,13 +237,14 @@ def test_error_page_leads_to_the_cart_and_to_the_login(open_page: OpenPage, live
     expect(banner.get_by_role("link", name="Log in")).to_have_count(0)
 
 
-def test_pages_have_one_of_two_widths(open_page: OpenPage, live_server: LiveServer) -> None:
+def test_pages_have_one_of_three_widths(open_page: OpenPage, live_server: LiveServer) -> None:
     alice = User.objects.create_user("alice")
     page = sign_in(open_page(viewport={"width": 1280, "height": 900}), alice, live_server)
-    wide, reading = 72, 256  # the left edges of both
+    wide, reading, form = 72, 256, 368  # the left edges
     for edge, paths in (
         (wide, ("/books/", "/shelves/", "/u/alice/", "/lists/", "/accounts/leaderboard/")),
-        (reading, ("/home/", "/notifications/", "/accounts/", "/accounts/name/", "/help/", "/people/")),
+        (reading, ("/home/", "/notifications/", "/accounts/", "/help/", "/people/")),
+        (form, ("/accounts/name/", "/notifications/settings/", "/people/profile/")),
     ):
         for path in paths:
             page.goto(path)

@@ -186,7 +186,7 @@ def test_a_buyer_pays_what_the_page_showed(shop: Shop, settings: Settings) -> No
     page = desk.get("/shop/checkout/")
     assert hidden(page)["total"] == "1640"
     sums = ("Books €12.50", "Delivery: Standard €3.90", "Total €16.40", "includes 7% VAT €1.07")
-    for words in (*sums, "€3.90 Express Arrives"):
+    for words in (*sums, "Delivery: Standard €3.90 Arrives", "€3.90 Express Arrives"):
         assert words in text_of(page)
     form = LEIPZIG | hidden(page)
     # Usual names of methods are translated.

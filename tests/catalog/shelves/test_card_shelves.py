@@ -148,6 +148,7 @@ def test_strips_of_the_front_page_show_shelves_without_a_further_round_trip(clie
         assert f'<a class="button quiet on" href="/books/{books[0].pk}/#shelf">' in page
         assert BUTTON.format(product.pk) in page
         assert page.count('<form id="card-shelf"') == 1
+        assert "sort=popular" not in page, "the most viewed books are not the most read ones"
     assert trips[2] < trips[0]
     assert "card-shelf" not in Client().get("/").content.decode()
     with record() as seen:

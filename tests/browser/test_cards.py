@@ -1,0 +1,65 @@
+"""The cards of books in rows and grids: common ends, one line, buttons as wide as their columns."""
+
+import pytest
+from playwright.sync_api import Page
+from pytest_django.live_server_helper import LiveServer
+
+from accounts.models import User
+from catalog.models import Book
+from catalog.shelves import services
+from catalog.shelves.forms import get_today
+from catalog.shelves.models import Shelf
+from mirror.relay.drains import drain_all
+from shop.models import Product
+from tests.browser.conftest import OpenPage, find_overflows, resize, text_size
+from tests.browser.test_loginlog import sign_in
+from tests.support.warm_mirrors import rebuild
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+# Of each shown card: its line, the end of its price, its width, and its button's width and height.
+MEASURE = """cards => cards.filter(card => card.offsetParent).map(card => {
+    const box = card.getBoundingClientRect(), end = name => card.querySelector(name)?.getBoundingClientRect()
+    const button = end(".button")
+    return [box.top, end(".price").bottom, box.width, button?.width, button?.height].map(Math.round)
+})"""
+# The distances from the title to the author, and from the author to the series.
+GAPS = """cards => cards.map(card => [...card.querySelectorAll("h3, .card-by, .card-series")])
+    .flatMap(parts => parts.slice(1).map((part, n) =>
+        Math.round(part.getBoundingClientRect().top - parts[n].getBoundingClientRect().bottom)))"""
+
+
+@pytest.fixture
+def reader(open_page: OpenPage, live_server: LiveServer, books: list[Book]) -> Page:
+    """Open a page of a reader with a book on a shelf. One title is long, and one book is part of a series."""
+    Product.objects.bulk_create(Product(pk=book.pk, price=1250, stock=9) for book in books)
+    Book.objects.filter(pk=books[1].pk).update(title="The Long Way to a Title of Three Lines and More")
+    Book.objects.filter(pk=books[2].pk).update(title="A Book (Some Series, #1)")
+    user = User.objects.create(username="alice")
+    services.put_on_shelf(user.pk, books[0].pk, Shelf.WANT, get_today())
+    rebuild()
+    drain_all()
+    return sign_in(open_page(), user, live_server)
+
+
+def test_rows_are_one_line_with_equal_buttons(reader: Page) -> None:
+    reader.goto("/")
+    cards = reader.locator("[aria-labelledby=most-viewed] .strip-book")
+    for width, count in ((390, 8), (640, 8), (768, 5), (1024, 6), (1280, 8)):
+        resize(reader, width)
+        shown = cards.evaluate_all(MEASURE)
+        assert len(shown) == count, width
+        assert len({(top, end) for top, end, *_ in shown}) == 1, width
+        assert {tuple(each[3:]) for each in shown} == {(shown[0][2], 40)}, width
+    with text_size(reader, 200):
+        assert find_overflows(reader, [320, 1280]) == []
+
+
+def test_titles_authors_and_series_follow_each_other(reader: Page) -> None:
+    for path in ("/", "/books/"):
+        reader.goto(path)
+        cards = reader.locator(".card, .strip-book")
+        assert set(cards.evaluate_all(GAPS)) == {4}, path
+        shown = cards.evaluate_all(MEASURE)
+        ends = {top: {end for line, end, *_ in shown if line == top} for top, *_ in shown}
+        assert all(len(each) == 1 for each in ends.values()), path
