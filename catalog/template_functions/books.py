@@ -26,6 +26,7 @@ from catalog.covers.plans import read_cover_facts
 from catalog.listing.results import BookList
 from catalog.shelves.widgets import render_card_shelf
 from catalog.tags.shown import list_tag_facts
+from catalog.values.tag_labels import get_tag_label
 from common.form_parts import render_for
 from common.paths import make_path
 from common.rendered import remember_rendered
@@ -133,7 +134,9 @@ def tag_link(name: str, css: str = "chip", readers: int | None = None) -> SafeSt
     """Return a link to the books with a tag. readers: the number of those who gave it to a book, shown in the chip."""
     given = urlencode({"q": query.format_query(query.Tag(name))})
     shown = "" if readers is None else format_html(_COUNT, gettext("Readers:"), format_number(readers, "0g"))
-    return format_html('<a class="{}" href="{}?{}">{}{}</a>', css, make_path("catalog:list"), given, name, shown)
+    return format_html(
+        '<a class="{}" href="{}?{}">{}{}</a>', css, make_path("catalog:list"), given, get_tag_label(name), shown
+    )
 
 
 def filter_field(page: BookList, name: str, label: str, keyboard: str) -> SafeString:

@@ -62,7 +62,7 @@ def test_the_page_shows_results_and_keeps_the_query(client: Client) -> None:
     assert "Hob &amp; &lt;b&gt;Nob&lt;/b&gt;" in html
     assert "<b>Nob</b>" not in html
     assert 'value="hob"' in html
-    assert '>hob-stories <span class="count">1</span></a>' in html
+    assert '>hob stories <span class="count">1</span></a>' in html
     assert "private" in response.headers["Cache-Control"]
     assert {"Accept", "Cookie", "HX-Request"} <= {name.strip() for name in response.headers["Vary"].split(",")}
 
