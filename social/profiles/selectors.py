@@ -37,7 +37,7 @@ class About:
 
 
 def read_texts(person: Profile) -> About:
-    """Return the text and the links of a profile, which its head shows on all tabs. From a warm mirror: 1 round trip."""
+    """Return the text and the links of a profile, for the head of its tabs. From a warm mirror: 1 round trip."""
     record = ProfileMirror.get(person.id)
     return About(record["bio"], record["links"]) if record else About()
 

@@ -119,7 +119,9 @@ def test_a_phone_shows_three_books_for_each_board(book: Book, open_page: OpenPag
     assert len({round(place["y"]) for place in places[:3] if place}) == 1
     # Titles of one line and no stars: the next board's books are close.
     label = page.locator(".cover-label").first.bounding_box()
-    assert label and places[3] and round(places[3]["y"] - label["y"] - label["height"]) == 24
+    assert label
+    assert places[3]
+    assert round(places[3]["y"] - label["y"] - label["height"]) == 24
 
 
 def test_tabs_that_scroll_fade_at_their_end(book: Book, open_page: OpenPage) -> None:
@@ -150,7 +152,9 @@ def test_own_public_shelves_lead_to_my_shelves_above_the_books(book: Book, open_
     page.goto("/u/rita/shelves/?shelf=read")
     tools = page.locator(".shelf-bar .shelf-tools")
     place, cover = tools.bounding_box(), page.locator(".covers .cover").bounding_box()
-    assert place and cover and place["y"] < cover["y"]
+    assert place
+    assert cover
+    assert place["y"] < cover["y"]
     tools.get_by_role("link", name="My shelves").click()
     expect(page.get_by_role("heading", name="My shelves")).to_be_visible()
     expect(page.locator(".shelf-bar .shelf-tools")).to_be_visible()
