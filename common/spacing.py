@@ -1,4 +1,7 @@
-"""Spaces in Chinese texts: one beside Latin letters, and none between Chinese characters or after full-width marks."""
+"""Spaces, marks and numbers in Chinese texts.
+
+Spaces: one beside Latin letters, and none between Chinese characters or after full-width marks.
+"""
 
 import re
 from typing import Final
@@ -22,6 +25,11 @@ def close_gaps(text: str) -> str:
 def gap() -> str:
     """Return what stands between two sentences: a space, or nothing, as full-width marks contain theirs."""
     return "" if _is_chinese() else " "
+
+
+def count_rest(total: int) -> int:
+    """Return the number behind the first of ``total`` names: of the others, in Chinese of all ("X等 2 本")."""
+    return total if _is_chinese() else total - 1
 
 
 def colon() -> str:

@@ -47,8 +47,8 @@ class RegisterForm(FocusFirstMixin, SetPasswordMixin, forms.Form):
         label=_("Email address (optional)"),
         required=False,
         help_text=_(
-            "We need it to reset a forgotten password. Open the link that we send you to verify it. "
-            "Other readers do not see it."
+            "Used to reset your password and for emails about your account and orders. "
+            "We'll send you a link to confirm it. Never shown to other readers."
         ),
     )
     password1 = PasswordField(label=_("Password"), autocomplete="new-password", help_text=ADVICE)

@@ -15,7 +15,7 @@ def find_min_length() -> int:
 
 def describe_password() -> str:
     """Return the advice in the active language."""
-    text = _("Use at least %(n)s characters that are hard to guess: not a common password, your name or only digits.")
+    text = _("At least %(n)s characters. Not a common password, your name or only digits.")
     return text % {"n": find_min_length()}
 
 

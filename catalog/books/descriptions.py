@@ -11,6 +11,7 @@ from django.utils.translation import gettext
 from catalog.books.languages import normalise_code
 from catalog.books.records import BookRecord
 from catalog.books.series import Series, parse_series, split_title
+from catalog.values.tag_labels import get_tag_label
 from common.paths import make_path
 
 # Browsers do not run a data block, but these characters could end it or begin another element.
@@ -95,4 +96,4 @@ def _build_schema_rating(book: BookRecord) -> dict[str, Any]:
 
 
 def _join_top_tags(book: BookRecord) -> str:
-    return ", ".join(tag["name"] for tag in book["top_tags"][:MAX_TAGS])
+    return ", ".join(get_tag_label(tag["name"]) for tag in book["top_tags"][:MAX_TAGS])

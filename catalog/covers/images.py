@@ -28,7 +28,7 @@ COVER_SIZE: Final = (120, 180)  # units of the drawn cover
 OVERSAMPLING: Final = 2
 FONT: Final = Path(unfold.__file__).parent / "static/unfold/fonts/inter/Inter-SemiBold.woff2"
 UNASSIGNED: Final = "\ue123"  # a letter that the font lacks
-DRAWING_VERSION: Final = 3  # increase it if covers look different
+DRAWING_VERSION: Final = 4  # increase it if covers look different
 MAX_CACHED_IMAGES: Final = 256  # each takes about 20 kB
 
 # The same colours as in static/css/shelf.css: the cloth and the foil of each number.

@@ -6,11 +6,11 @@ from functools import lru_cache
 from re import compile as compile_pattern
 from typing import Final, NamedTuple
 
+from catalog.covers.widths import WIDTHS
+
 HYPHENATED_PARTS: Final = compile_pattern(r"[^-]+-*|-+")
 LINE_HEIGHT: Final = 1.2
 BALANCE_STEP: Final = 0.5  # em
-NARROW_CHARACTERS: Final = frozenset(" .,:;'’!|()[]-ijlftrI")
-WIDE_CHARACTERS: Final = frozenset("mwMWQGOD@%&—…")
 
 
 class Sizes(NamedTuple):
@@ -35,7 +35,7 @@ AUTHOR_SIZES: Final = Sizes(
 
 
 def measure_width(text: str) -> float:
-    """Return the width of ``text`` in em, in the widest of the site's fonts. It never underestimates."""
+    """Return the width of ``text`` in em, in the wider one of the site's fonts. Of other letters it is an estimate."""
     return sum(map(_measure_character, text))
 
 
@@ -43,12 +43,10 @@ def measure_width(text: str) -> float:
 def _measure_character(char: str) -> float:
     if unicodedata.combining(char):
         return 0.0
-    if char in NARROW_CHARACTERS:
-        return 0.44
+    if char in WIDTHS:
+        return WIDTHS[char]
     if unicodedata.east_asian_width(char) in "WF":
         return 1.0
-    if char in WIDE_CHARACTERS:
-        return 1.06
     return 0.84 if char.isupper() else 0.68
 
 

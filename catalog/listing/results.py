@@ -21,6 +21,7 @@ from catalog.listing.answers import QueryAnswer
 from catalog.listing.filters import LANGUAGE, NO_FILTERS, ChosenFilters
 from catalog.listing.sorts import Sort
 from catalog.query import Node, QueryError
+from catalog.values.tag_labels import get_tag_label
 
 PAGE_SIZE: Final = 20  # books
 # Pages in one answer, so that going back restores the loaded pages: htmx's own cache would keep personal pages in local
@@ -208,6 +209,18 @@ class BookList:
             negated_url = self._url(query.negate_term(self.node, name), self.sort)
             chips.append(TagChip(name, name not in wanted, left, self._url(left, self.sort), joints[name], negated_url))
         return chips
+
+    @property
+    def title(self) -> str:
+        """The query with the labels of its tags."""
+        if self.node is None:
+            return self.query
+        labels = {name: get_tag_label(name) for name in query.find_terms_in_order(self.node)}
+        node = self.node
+        for name, label in labels.items():
+            node = query.replace_term(node, name, label)
+        # One tag needs no quotation marks around its blanks.
+        return node.name if isinstance(node, query.Tag) else query.format_query(node)
 
     @cached_property
     def unknown_tags(self) -> list[UnknownTag]:

@@ -13,6 +13,7 @@ from catalog.shelves.models import STARS, Shelf
 from catalog.shelves.records import write_stars
 from catalog.template_functions import books, shelves
 from catalog.values.isbns import shorten_isbn
+from catalog.values.tag_labels import get_tag_label
 
 FUNCTIONS: Final[Mapping[str, Any]] = {
     "book_readers": shelves.book_readers,
@@ -51,6 +52,7 @@ FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "short_isbn": shorten_isbn,
     "short_title": books.short_title,
     "stars": write_stars,
+    "tag_label": get_tag_label,
     "title_link": books.title_link,
     "year": books.year,
 }

@@ -12,7 +12,7 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 from jinja2 import pass_context
 from jinja2.runtime import Context
 
@@ -26,9 +26,11 @@ from catalog.covers.plans import read_cover_facts
 from catalog.listing.results import BookList
 from catalog.shelves.widgets import render_card_shelf
 from catalog.tags.shown import list_tag_facts
+from catalog.values.tag_labels import get_tag_label
 from common.form_parts import render_for
 from common.paths import make_path
 from common.rendered import remember_rendered
+from common.spacing import count_rest
 from common.template_functions import format_number, visitor
 
 _COUNT: Final = ' <span class="count"><span class="sr-only">{} </span>{}</span>'
@@ -105,9 +107,12 @@ def authors_linked(book: Mapping[str, Any]) -> SafeString:
 
 
 def first_author(book: Mapping[str, Any]) -> SafeString:
-    """Return the name of the first author with a link, and the number of others: for cards of one height."""
-    link, others = link_authors(book["author_ids"][:1], book["authors"][:1]), len(book["authors"]) - 1
-    return format_html("{} <span>+{}</span>", link, others) if others > 0 else link
+    """Return the name of the first author with a link, and the number of others: for narrow cards."""
+    link, total = link_authors(book["author_ids"][:1], book["authors"][:1]), len(book["authors"])
+    if total <= 1:
+        return link
+    text = ngettext("{author} and {n} other", "{author} and {n} others", total - 1)
+    return format_html(text, author=link, n=count_rest(total))
 
 
 def title_link(book: Mapping[str, Any]) -> SafeString:
@@ -131,7 +136,9 @@ def tag_link(name: str, css: str = "chip", readers: int | None = None) -> SafeSt
     """Return a link to the books with a tag. readers: the number of those who gave it to a book, shown in the chip."""
     given = urlencode({"q": query.format_query(query.Tag(name))})
     shown = "" if readers is None else format_html(_COUNT, gettext("Readers:"), format_number(readers, "0g"))
-    return format_html('<a class="{}" href="{}?{}">{}{}</a>', css, make_path("catalog:list"), given, name, shown)
+    return format_html(
+        '<a class="{}" href="{}?{}">{}{}</a>', css, make_path("catalog:list"), given, get_tag_label(name), shown
+    )
 
 
 def filter_field(page: BookList, name: str, label: str, keyboard: str) -> SafeString:

@@ -32,11 +32,10 @@ EXPECTED_PAYMENTS: Final = {UNPAID, FREE, PaymentStatus.SUCCEEDED.value}
 
 
 class Step(NamedTuple):
-    """A step of an order, and its time, or None for one to come. amount: of a payment, in cents."""
+    """A step of an order, and its time, or None for one to come."""
 
     words: str | Promise
     at: datetime | None
-    amount: int = 0
 
 
 class ReturnView(NamedTuple):
@@ -162,7 +161,7 @@ class OrderView:
         times = (
             Step(_("Ordered"), order.created_at),
             Step(_("Not paid in time"), order.reserved_until if is_expired else None),
-            Step(_("Paid"), order.paid_at, order.total) if order.total else Step(_("Nothing to pay"), order.paid_at),
+            Step(_("Paid") if order.total else _("Nothing to pay"), order.paid_at),
             Step(_("Sent"), order.sent_at),
             Step(_("Cancelled"), order.cancelled_at),
         )

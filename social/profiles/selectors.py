@@ -36,6 +36,12 @@ class About:
         return {"bio": self.bio, "links": self.links, "favourites": self.favourites, "reading": reading}
 
 
+def read_texts(person: Profile) -> About:
+    """Return the text and the links of a profile, for the head of its tabs. From a warm mirror: 1 round trip."""
+    record = ProfileMirror.get(person.id)
+    return About(record["bio"], record["links"]) if record else About()
+
+
 def read_about(person: Profile) -> About:
     """Return what the visitor of a profile may see beside the posts. From warm mirrors: 2 round trips.
 

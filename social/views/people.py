@@ -20,7 +20,7 @@ from common.paths import make_path
 from common.public_pages import public_page
 from common.text import fold
 from common.web import get_user_id, get_viewer_id, is_partial, json_response, personal_page, redirect_to, wants_json
-from social.profiles.selectors import read_about
+from social.profiles.selectors import read_about, read_texts
 from social.profiles.similar import find_similar_readers
 from social.relations import lists as people_lists
 from social.relations.common import CommonReaders, find_common_follows
@@ -84,9 +84,12 @@ def _show_follows(request: HttpRequest, name: str, kind: str, find: Callable[...
         return respond(
             request, "social/person.html", {"person": found}, {"user": _user_json(found), **_page_json([], None)}
         )
-    page = find(found.id, request.user.pk, parse_cursor(request.GET.get("after")))
+    with mirror.together() as reads:
+        about = reads(read_texts, found)
+        listed = reads(find, found.id, request.user.pk, parse_cursor(request.GET.get("after")))
+    page = listed.value
     older = build_page_address(f"{found.url}{kind}/", page.after)
-    context = {"person": found, "people": page.people, "next": older, "kind": kind}
+    context = {"person": found, "about": about.value, "people": page.people, "next": older, "kind": kind}
     return respond(request, "social/follows.html", context, {"user": _user_json(found), **list_json(page, older)})
 
 

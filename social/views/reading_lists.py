@@ -6,8 +6,10 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+import mirror
 from catalog.lists.selectors import find_list_page, find_lists, get_list
 from common.paths import make_path
+from social.profiles.selectors import read_texts
 from social.relations.audience import find_visible_levels
 from social.relations.profiles import get_profile, get_profile_by_name
 from social.views.people import redirect_to_spelling, respond
@@ -22,9 +24,11 @@ def lists_of_reader(request: HttpRequest, name: str) -> HttpResponse:
         return redirect_to_spelling(request, None if person and person.is_blocked else person, "lists/")
     if person.is_locked:
         return respond(request, "social/person.html", {"person": person}, {"results": []})
-    lists = find_lists(person.id, find_visible_levels(person), has_books=True)
-    context = {"person": person, "lists": lists}
-    return respond(request, "social/lists.html", context, {"results": [one.json for one in lists]})
+    with mirror.together() as reads:
+        about = reads(read_texts, person)
+        lists = reads(find_lists, person.id, find_visible_levels(person), has_books=True)
+    context = {"person": person, "about": about.value, "lists": lists.value}
+    return respond(request, "social/lists.html", context, {"results": [one.json for one in lists.value]})
 
 
 @require_safe

@@ -6,6 +6,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+import mirror
 from catalog.readings import find_picture_facts, find_statistics_page, load_statistics, render_picture
 from catalog.shelves.arrangements import parse_arrangement
 from catalog.shelves.forms import get_today
@@ -13,6 +14,7 @@ from catalog.shelves.models import Shelf
 from catalog.shelves.selectors import find_shelf_page, get_shelf_summary
 from catalog.shelves.widgets import build_tabs
 from common.paths import make_path
+from social.profiles.selectors import read_texts
 from social.relations.audience import find_visible_levels
 from social.relations.profiles import Profile, get_profile_by_name
 from social.views.people import redirect_to_spelling, respond
@@ -32,7 +34,10 @@ def shelves(request: HttpRequest, name: str) -> HttpResponse:
         return redirect_to_spelling(request, person, "shelves/")
     if person.is_blocked or person.is_locked:
         return respond(request, "social/person.html", {"person": person}, {"shelves": [], "results": [], "next": None})
-    found = get_shelf_summary(person.id, get_today().year)
+    with mirror.together() as reads:
+        about = reads(read_texts, person)
+        summary = reads(get_shelf_summary, person.id, get_today().year)
+    found = summary.value
     shown = found.shown_to(find_visible_levels(person, found.privacy.values()))
     wanted = request.GET.get("shelf", "")
     shelf = next((one for one in shown if one == wanted), shown[0] if shown and not wanted else None)
@@ -49,6 +54,7 @@ def shelves(request: HttpRequest, name: str) -> HttpResponse:
     }
     context = {
         "person": person,
+        "about": about.value,
         "shelf": shelf,
         "page": page,
         "address": address,
@@ -70,12 +76,16 @@ def statistics(request: HttpRequest, name: str) -> HttpResponse:
     person = get_profile_by_name(name, request.user.pk)
     if person is None or person.name != name:
         return redirect_to_spelling(request, person, "shelves/statistics/")
-    shown = _find_shown(person)
+    with mirror.together() as reads:
+        about = reads(read_texts, person)
+        found = reads(_find_shown, person)
+    shown = found.value
     if Shelf.READ not in shown:
         return redirect_to_spelling(request, None, "")
     page = find_statistics_page(person.id, request.GET, shown)
     context = {
         "person": person,
+        "about": about.value,
         "statistics": page,
         "address": make_path("social:statistics", person.name),
         "picture": make_path("social:year_picture", person.name, page.found.year),

@@ -149,7 +149,7 @@ def test_fields_have_autocomplete_attributes(client: Client) -> None:
     page = client.get(PATH).content.decode()
     assert page.count('autocomplete="new-password"') == 2
     assert 'autocomplete="email"' in page
-    assert "We need it to reset a forgotten password." in page
+    assert "Used to reset your password" in page
 
 
 def test_a_form_without_csrf_token_is_refused() -> None:

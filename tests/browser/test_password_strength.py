@@ -7,7 +7,7 @@ from tests.browser.conftest import Audit
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-ADVICE = "Use at least 10 characters that are hard to guess"
+ADVICE = "At least 10 characters"
 
 
 def test_a_new_password_is_estimated_in_the_browser(person: Page, plain: Page, audit: Audit) -> None:
@@ -48,6 +48,6 @@ def test_a_new_password_is_estimated_in_the_browser(person: Page, plain: Page, a
     # Without scripts there is the advice alone.
     plain.goto("/accounts/register/")
     expect(plain.get_by_label("Password", exact=True)).to_have_accessible_description(
-        f"{ADVICE}: not a common password, your name or only digits."
+        f"{ADVICE}. Not a common password, your name or only digits."
     )
     expect(plain.locator("meter")).to_be_hidden()

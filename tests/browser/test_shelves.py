@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from accounts.models import User
 from catalog.models import Book
-from catalog.shelves.models import ShelfEntry
+from catalog.shelves.models import Shelf, ShelfEntry
 from tests.browser.conftest import PHONE, OpenPage
 from tests.support.warm_mirrors import rebuild
 
@@ -102,6 +102,62 @@ def test_covers_are_in_the_first_screen_of_a_phone_with_titles_of_two_lines(book
     page.get_by_role("button", name="Apply").click()
     page.get_by_role("link", name="Show all").click()
     expect(page).to_have_url("/shelves/read/")
+
+
+def test_a_phone_shows_three_books_for_each_board(book: Book, open_page: OpenPage) -> None:
+    rita = User.objects.get()
+    for number in range(1, 5):
+        other = Book.objects.create(title=f"Book {number}")
+        ShelfEntry.objects.create(user=rita, book=other, shelf=Shelf.READ, shelved_on="2026-01-02")
+    rebuild()
+    page = log_in(open_page(viewport=PHONE), book)
+    page.goto("/shelves/read/")
+    covers = page.locator(".covers .cover")
+    expect(covers).to_have_count(4)
+    places = [covers.nth(n).bounding_box() for n in range(4)]
+    assert [round(place["width"]) for place in places if place] == [100] * 4
+    assert len({round(place["y"]) for place in places[:3] if place}) == 1
+    # Titles of one line and no stars: the next board's books are close.
+    label = page.locator(".cover-label").first.bounding_box()
+    assert label
+    assert places[3]
+    assert round(places[3]["y"] - label["y"] - label["height"]) == 24
+
+
+def test_tabs_that_scroll_fade_at_their_end(book: Book, open_page: OpenPage) -> None:
+    page = log_in(open_page(viewport=PHONE), book)
+    page.goto("/shelves/read/")
+    tabs = page.locator(".shelf-bar .counts")
+
+    def fades() -> bool:
+        width = tabs.evaluate("tabs => getComputedStyle(tabs).maskSize")
+        return bool(width.startswith("100%"))
+
+    assert fades()
+    tabs.evaluate("tabs => tabs.scrollTo(tabs.scrollWidth, 0)")
+    page.wait_for_function(
+        """() => !getComputedStyle(document.querySelector(".shelf-bar .counts")).maskSize.startsWith("100%")"""
+    )
+    page.set_viewport_size({"width": 800, "height": 844})
+    assert not fades()
+    page.set_viewport_size(PHONE)
+    page.emulate_media(forced_colors="active")
+    assert not fades()
+
+
+def test_own_public_shelves_lead_to_my_shelves_above_the_books(book: Book, open_page: OpenPage) -> None:
+    ShelfEntry.objects.create(user=User.objects.get(), book=book, shelf=Shelf.READ, shelved_on="2026-01-02")
+    rebuild()
+    page = log_in(open_page(viewport=PHONE), book)
+    page.goto("/u/rita/shelves/?shelf=read")
+    tools = page.locator(".shelf-bar .shelf-tools")
+    place, cover = tools.bounding_box(), page.locator(".covers .cover").bounding_box()
+    assert place
+    assert cover
+    assert place["y"] < cover["y"]
+    tools.get_by_role("link", name="My shelves").click()
+    expect(page.get_by_role("heading", name="My shelves")).to_be_visible()
+    expect(page.locator(".shelf-bar .shelf-tools")).to_be_visible()
 
 
 def test_histogram_shows_a_new_rating_at_once(book: Book, open_page: OpenPage) -> None:

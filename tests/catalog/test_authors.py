@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.test import Client
 
 from accounts.models import User
@@ -104,7 +105,9 @@ def test_every_card_and_book_page_links_to_its_authors(client: Client, ann: Auth
         page = client.get(address).content.decode()
         assert f'{first}, <a href="/authors/{bob.pk}/"><bdi>Bob</bdi></a>' in page, address
     for address in ("/books/?sort=-popular", f"/authors/{bob.pk}/"):
-        assert f"{first} <span>+1</span>" in client.get(address).content.decode(), address
+        assert f"{first} and 1 other<" in client.get(address).content.decode(), address
+    client.cookies[settings.LANGUAGE_COOKIE_NAME] = "zh-hans"
+    assert f"{first}等 2 人<" in client.get("/books/?sort=-popular").content.decode()
 
 
 def _posts(client: Client, author: Author) -> list[str]:

@@ -1,10 +1,14 @@
 """Drawn covers: a book always gets the same cover, and its text stays inside."""
 
 import re
+import unicodedata
 from itertools import pairwise
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from django.conf import settings
+from fontTools.ttLib import TTFont
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +17,7 @@ from catalog.covers.designs import CLOTH_COUNT, DESIGNS, LAYOUTS, choose_design
 from catalog.covers.lettering import TITLE_SIZES, fit_text, measure_width, wrap_text
 from catalog.covers.plans import CoverFacts
 from catalog.covers.svg import draw_cover as draw_facts
+from catalog.covers.widths import WIDTHS
 
 texts = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=300)
 
@@ -76,6 +81,22 @@ def test_a_long_word_gets_a_smaller_size_before_it_is_broken() -> None:
     ((size, text), *_) = lines_of(draw_cover(1, "Incomprehensible", ""))
     assert text == "Incomprehensible"
     assert size < TITLE_SIZES.all[0]
+
+
+def test_widths_are_those_of_the_fonts() -> None:
+    widths: dict[str, float] = {}
+    for path in (Path(settings.BASE_DIR) / "common" / "static" / "fonts").glob("*.woff2"):
+        font = TTFont(path)
+        for code, glyph in font.getBestCmap().items():
+            width = font["hmtx"][glyph][0] / font["head"].unitsPerEm
+            widths[chr(code)] = max(width, widths.get(chr(code), 0.0))
+    for letter, width in WIDTHS.items():
+        assert -0.001 < width - widths[letter] < 0.011, letter
+    assert set(widths) - set(WIDTHS) < set(filter(unicodedata.combining, widths)) | {"\xa0", "\xad", "\u200b"}
+
+
+def test_a_long_word_is_as_large_as_it_fits() -> None:
+    assert fit_text("Understanding Ruby", TITLE_SIZES, 82, 104) == (11.5, ["Understanding", "Ruby"])
 
 
 def test_a_word_is_broken_at_its_hyphens_first() -> None:

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+from django.conf import settings
 from django.test import Client, RequestFactory
 
 from catalog.models import Book
@@ -69,6 +70,8 @@ def test_the_box_shows_a_sale_only_during_its_period(client: Client) -> None:
     assert '<span class="now">€9.00</span>' in box
     assert "€12.50" in box
     assert f'<time data-local="soon" datetime="{sale.ends_at.isoformat(timespec="seconds")[:19]}' in box
+    client.cookies[settings.LANGUAGE_COOKIE_NAME] = "zh-hans"
+    assert "特卖截止 <time" in box_of(client, product)
     Sale.objects.update(ends_at=clock.now() - timedelta(seconds=1))
     assert '<span class="now">€12.50</span>' in box_of(client, product)
     assert "<time" not in box_of(client, product)

@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.test import Client
 
 from accounts.models import User
@@ -130,6 +131,9 @@ def test_the_list_links_to_a_parcel_for_three_weeks(shopper: Client, alice: User
     html = shopper.get("/shop/orders/").content.decode()
     assert "Track the parcel" in html
     assert "<p><bdi>Emma</bdi> and 1 more<" in html
+    shopper.cookies[settings.LANGUAGE_COOKIE_NAME] = "zh-hans"
+    assert "<p>《<bdi>Emma</bdi>》等 2 本<" in shopper.get("/shop/orders/").content.decode()
+    del shopper.cookies[settings.LANGUAGE_COOKIE_NAME]
     Order.objects.filter(pk=order.pk).update(sent_at=clock.now() - timedelta(22))
     html = shopper.get("/shop/orders/").content.decode()
     assert "Track the parcel" not in html
@@ -146,13 +150,13 @@ def test_one_copy_has_one_price(shopper: Client, alice: User) -> None:
     assert "<dt>Delivery</dt><dd>Free</dd>" in html
 
 
-def test_the_steps_of_an_order_show_those_to_come_and_the_payment(shopper: Client, alice: User) -> None:
+def test_the_steps_of_an_order_show_those_to_come(shopper: Client, alice: User) -> None:
     emma = make_product("Emma", price=1250)
     order = make_order(alice, emma, state=OrderState.PAID, paid_at=clock.now())
     html = shopper.get(f"/shop/orders/{order.pk}/").content.decode()
     steps = html[html.index('<ol class="steps dots">') : html.index("</ol>", html.index('<ol class="steps dots">'))]
     assert (steps.count('<li class="reached">'), steps.count("<li>")) == (2, 1)
-    assert '<span>Paid <span class="muted">€12.50</span></span>' in steps
+    assert "<span>Paid</span>" in steps  # without the sum, which would not fit beside the other steps
     assert "Payments</h2>" not in html
 
 

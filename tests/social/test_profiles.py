@@ -189,3 +189,23 @@ def test_a_profile_needs_no_further_round_trip(client: Client, ann: User) -> Non
     with record() as seen:
         client.get("/u/Ann%20B/")
     assert (seen.round_trips, seen.sql) == (1, [])
+
+
+def test_the_head_shows_text_and_links_on_all_tabs(client: Client, ann: User) -> None:
+    put_on_shelf(ann.pk, make_book("Emma").pk, Shelf.READ, clock.now().date())
+    client.post(EDIT, {"action": "texts", "bio": "I read slowly.", "link1": "https://ann.example"})
+    rebuild()
+    for tab in ("", "shelves/", "shelves/statistics/", "lists/", "followers/", "following/"):
+        head = client.get(f"/u/Ann%20B/{tab}").content.decode().partition("</header>\n<nav")[0]
+        assert "I read slowly." in head, tab
+        assert 'href="https://ann.example"' in head, tab
+
+
+def test_the_tools_of_shelves_are_in_one_place(client: Client, ann: User) -> None:
+    put_on_shelf(ann.pk, make_book("Emma").pk, Shelf.READ, clock.now().date())
+    rebuild()
+    for address in ("/shelves/read/", "/u/Ann%20B/shelves/?shelf=read"):
+        page = client.get(address).content.decode()
+        bar = page.index('<div class="shelf-bar cluster">')
+        assert bar < page.index('class="shelf-tools cluster">') < page.index('<ul class="covers">'), address
+        assert page.count("shelf-tools") == 1, address
