@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 from weakref import WeakSet
 
 import pytest
@@ -170,7 +170,9 @@ CHANGEABLE: dict[str, Any] = {
     "viewport": {"width": 1280, "height": 900},
     "color_scheme": "light",
     "reduced_motion": "reduce",
+    "forced_colors": "none",
 }
+MEDIA: Final = ("color_scheme", "reduced_motion", "forced_colors")
 
 
 @pytest.fixture
@@ -185,7 +187,7 @@ def open_page(chromium: Chromium, live_server: LiveServer, all_answered: None) -
         if reuse and chromium.idle[kind]:
             window = chromium.idle[kind].pop()
             window.page.set_viewport_size(options["viewport"])
-            window.page.emulate_media(color_scheme=options["color_scheme"], reduced_motion=options["reduced_motion"])
+            window.page.emulate_media(**{name: options[name] for name in MEDIA})
         else:
             window = Window(browser, live_server.url, options)
         used.append((kind if reuse else "", window))
