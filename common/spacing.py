@@ -42,5 +42,10 @@ def comma() -> str:
     return "，" if _is_chinese() else ", "
 
 
+def names_comma() -> str:
+    """Return what stands between two names."""
+    return "、" if _is_chinese() else ", "
+
+
 def _is_chinese() -> bool:
     return (get_language() or "").startswith("zh")

@@ -48,7 +48,7 @@ class RegisterForm(FocusFirstMixin, SetPasswordMixin, forms.Form):
         required=False,
         help_text=_(
             "Used to reset your password and for emails about your account and orders. "
-            "We'll send you a link to confirm it. Never shown to other readers."
+            "We’ll send you a link to confirm it. Never shown to other readers."
         ),
     )
     password1 = PasswordField(label=_("Password"), autocomplete="new-password", help_text=ADVICE)

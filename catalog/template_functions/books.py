@@ -30,11 +30,12 @@ from catalog.values.tag_labels import get_tag_label
 from common.form_parts import render_for
 from common.paths import make_path
 from common.rendered import remember_rendered
-from common.spacing import count_rest
+from common.spacing import close_gaps, count_rest, names_comma
 from common.template_functions import format_number, visitor
 
 _COUNT: Final = ' <span class="count"><span class="sr-only">{} </span>{}</span>'
 _NAME_AND_NUMBER: Final = re.compile(r"([^#;\s][^#;]*?)[,\s]*(#[0-9.–-]+)(?=\s*(?:;|$))")
+MAX_NAMES: Final = 2  # authors that cards name
 MAX_BYTES: Final = 12_000_000  # of each kind of remembered part; a card takes about 3 kB, a page of cards 100 kB
 
 
@@ -107,12 +108,13 @@ def authors_linked(book: Mapping[str, Any]) -> SafeString:
 
 
 def first_author(book: Mapping[str, Any]) -> SafeString:
-    """Return the name of the first author with a link, and the number of others: for narrow cards."""
-    link, total = link_authors(book["author_ids"][:1], book["authors"][:1]), len(book["authors"])
-    if total <= 1:
-        return link
-    text = ngettext("{author} and {n} other", "{author} and {n} others", total - 1)
-    return format_html(text, author=link, n=count_rest(total))
+    """Return the names of one or two authors with links, and of more the first with the number of others."""
+    ids, names = book["author_ids"], book["authors"]
+    if len(names) <= MAX_NAMES:
+        return link_authors(ids, names)
+    text = ngettext("{author} and {n} other", "{author} and {n} others", len(names) - 1)
+    named = format_html(text, author=link_authors(ids[:1], names[:1]), n=count_rest(len(names)))
+    return mark_safe(close_gaps(named))
 
 
 def title_link(book: Mapping[str, Any]) -> SafeString:
@@ -123,7 +125,7 @@ def title_link(book: Mapping[str, Any]) -> SafeString:
 def link_authors(ids: Iterable[int], names: Iterable[str]) -> SafeString:
     """Return names with links to the pages of authors."""
     links = [(make_path("author", pk), name) for pk, name in zip(ids, names, strict=True)]
-    return format_html_join(", ", '<a href="{}"><bdi>{}</bdi></a>', links)
+    return format_html_join(names_comma(), '<a href="{}"><bdi>{}</bdi></a>', links)
 
 
 def year(value: int) -> str:

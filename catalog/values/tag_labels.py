@@ -37,6 +37,7 @@ FREQUENT: Final = {
     "owned": pgettext_lazy("tag", "owned"),
     "poetry": pgettext_lazy("tag", "poetry"),
     "programming": pgettext_lazy("tag", "programming"),
+    "robots": pgettext_lazy("tag", "robots"),
     "romance": pgettext_lazy("tag", "romance"),
     "science": pgettext_lazy("tag", "science"),
     "science fiction": pgettext_lazy("tag", "science fiction"),

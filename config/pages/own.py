@@ -86,7 +86,8 @@ def _find_derived(user_id: int) -> tuple[list[Reason], list[PricedBook]]:
     with together() as reads:
         reasons = reads(recommend_by_books, user_id, liked)
         volumes = reads(_find_volumes, user_id, [entry.book for entry in finished])
-    return reasons.value, volumes.value
+    recommended = {found.book["id"] for reason in reasons.value for found in reason.books}
+    return reasons.value, [found for found in volumes.value if found.book["id"] not in recommended]
 
 
 def _find_volumes(user_id: int, books: Sequence[BookRecord]) -> list[PricedBook]:

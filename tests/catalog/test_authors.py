@@ -100,14 +100,18 @@ def test_an_unknown_author_is_404(client: Client, ann: Author, pk: str) -> None:
 
 def test_every_card_and_book_page_links_to_its_authors(client: Client, ann: Author) -> None:
     bob, both = Author.objects.get(name="Bob"), Book.objects.get(title="Book 03")
-    first = f'<a href="/authors/{ann.pk}/"><bdi>Ann</bdi></a>'
-    for address in (f"/books/{both.pk}/", f"/books/{both.pk}/posts/"):
-        page = client.get(address).content.decode()
-        assert f'{first}, <a href="/authors/{bob.pk}/"><bdi>Bob</bdi></a>' in page, address
-    for address in ("/books/?sort=-popular", f"/authors/{bob.pk}/"):
-        assert f"{first} and 1 other<" in client.get(address).content.decode(), address
+    first, second = (f'<a href="/authors/{one.pk}/"><bdi>{one.name}</bdi></a>' for one in (ann, bob))
+    addresses = ("/books/?sort=-popular", f"/authors/{bob.pk}/")
+    for address in (f"/books/{both.pk}/", f"/books/{both.pk}/posts/", *addresses):
+        assert f"{first}, {second}" in client.get(address).content.decode(), address
+    make_authors([(both, "Cid")])
+    rebuild()
+    warm_up_books()
+    assert f"{first}, {second}, <a" in client.get(f"/books/{both.pk}/").content.decode()
+    for address in addresses:
+        assert f"{first} and 2 others<" in client.get(address).content.decode(), address
     client.cookies[settings.LANGUAGE_COOKIE_NAME] = "zh-hans"
-    assert f"{first}等 2 人<" in client.get("/books/?sort=-popular").content.decode()
+    assert f"{first} 等 3 人<" in client.get("/books/?sort=-popular").content.decode()
 
 
 def _posts(client: Client, author: Author) -> list[str]:

@@ -192,7 +192,7 @@ def test_htmx_gets_the_added_line_and_the_header_count(client: Client, book: Pro
     for words in (
         "Added to cart: 12 copies of The Book of Sand",
         "Only 10 left",
-        "13 items in your cart",
+        "13 books in your cart",
         '<a class="cart-link" id="cart-link" href="/shop/cart/" hx-swap-oob="true">',
         "(13 copies)",
     ):
