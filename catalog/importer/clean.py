@@ -5,6 +5,7 @@ import unicodedata
 from decimal import Decimal
 
 from catalog.values.isbns import is_isbn, parse_isbn
+from catalog.values.ratings import is_possible_rating
 from catalog.values.years import is_possible_year
 from common.ids import MAX_ID
 
@@ -31,7 +32,7 @@ def parse_year(text: str) -> int | None:
 def parse_rating(text: str) -> Decimal | None:
     """Return a mean rating from 0 to 5, rounded to two decimal places."""
     value = _parse_decimal(text)
-    if value is None or not 0 <= value <= 5:
+    if value is None or not is_possible_rating(value):
         return None
     return value.quantize(Decimal("0.01"))
 

@@ -1,4 +1,4 @@
-"""Values of a book's columns: ISBNs and years of publication."""
+"""Values of a book's columns: ISBNs, years of publication, mean ratings."""
 
 from catalog.values.isbns import normalise_isbn
 
