@@ -11,7 +11,6 @@ from django.utils.translation import gettext_lazy as _
 
 import mirror
 from catalog import keys, title_keys  # noqa: F401  (its mirror registers on import)
-from catalog.books.languages import normalise_code
 from catalog.books.links import find_books_by_authors, find_books_with_tags
 from catalog.books.records import COLUMNS, BookRecord, BookRow, Record, build_record, load_book_rows
 from catalog.books.series import parse_series
@@ -19,6 +18,7 @@ from catalog.covers import mirrors as covers  # noqa: F401  (its mirror register
 from catalog.models import Author, Book, Tag, Tagging, TagVote
 from catalog.shelves import mirrors as shelves  # noqa: F401  (its mirrors register on import)
 from catalog.values.collation import make_sort_key
+from catalog.values.languages import normalise_code
 from common.ids import parse_ids
 from mirror import (
     Alphabetical,

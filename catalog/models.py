@@ -19,6 +19,7 @@ from catalog.shelves.models import ShelfSettings as ShelfSettings
 from catalog.sort_titles import sort_title
 from catalog.values.collation import MAX_KEY_LENGTH
 from catalog.values.isbns import IsbnField
+from catalog.values.ratings import validate_rating
 from catalog.values.years import validate_year
 
 MAX_BIO_LENGTH: Final = 2000
@@ -162,7 +163,13 @@ class Book(models.Model):
         _("popularity"), default=0, db_default=0, help_text=_("Number of readers who rated it.")
     )
     rating = models.DecimalField(
-        _("rating"), max_digits=3, decimal_places=2, null=True, blank=True, help_text=_("Mean, 1 to 5.")
+        _("rating"),
+        max_digits=3,
+        decimal_places=2,
+        null=True,
+        blank=True,
+        validators=[validate_rating],
+        help_text=_("Mean, 0 to 5."),
     )
     # Set by the database, so that other programs that add books tell the followers of their authors, too.
     added_at = models.DateTimeField(_("added"), db_default=Now(), editable=False)

@@ -15,12 +15,13 @@ from unfold.decorators import display
 from accounts.admin_tools import Column, ExportAdmin, RelatedRowsAdmin
 from accounts.audit.log import log_rows
 from catalog.admin.base import TagActionAdmin
+from catalog.admin.book_form import BookForm
 from catalog.admin.book_import import BookImportAdmin
 from catalog.admin.filters import LanguageFilter, YearFilter
 from catalog.details.admin import BookDetailsInline
 from catalog.importer.current import join_names, load_author_names, load_tag_names
 from catalog.models import Book, Tagging
-from catalog.pictures.admin import PICTURE_FIELDS, BookForm, PictureAdminMixin
+from catalog.pictures.admin import PICTURE_FIELDS, PictureAdminMixin
 from catalog.tags import services
 from catalog.values.isbns import normalise_isbn
 

@@ -7,8 +7,8 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from catalog.books.languages import CODES_BY_THREE_LETTERS, find_spellings, get_language_name, normalise_code
 from catalog.models import Book
+from catalog.values.languages import CODES_BY_THREE_LETTERS, find_spellings, get_language_name, normalise_code
 
 
 class YearFilter(admin.SimpleListFilter):

@@ -8,9 +8,9 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext
 
-from catalog.books.languages import normalise_code
 from catalog.books.records import BookRecord
 from catalog.books.series import Series, parse_series, split_title
+from catalog.values.languages import normalise_code
 from catalog.values.tag_labels import get_tag_label
 from common.paths import make_path
 

@@ -26,7 +26,6 @@ BATCH_SIZE = 2000  # rows in a transaction
 UNTITLED = "[untitled]"
 MAX_TITLE_LENGTH = 500
 MAX_AUTHOR_LENGTH = 300
-MAX_LANGUAGE_LENGTH = 10
 
 
 @dataclass
@@ -124,13 +123,13 @@ def _parse_candidate(row: dict[str, str], wrong: list[str]) -> Candidate | None:
     popularity = clean.parse_number(row["ratings_count"], most=2**53)
     isbn = _parse_isbn(row["isbn"], row["isbn13"], wrong)
     title = _parse_title(row, wrong)
-    language = row["language_code"]
+    language = clean.parse_language(row["language_code"])
     book = Book(
         goodreads_id=goodreads_id,
         title=title,
         original_title=_parse_original_title(row["original_title"], title),
         year=usable("original_publication_year", year, "unusable year"),
-        language=language if len(language) <= MAX_LANGUAGE_LENGTH else "",
+        language=usable("language_code", language, "unusable language") or "",
         isbn=isbn,
         pages=clean.parse_number(row.get("pages", ""), most=MAX_PAGES) or None,
         popularity=usable("ratings_count", popularity, "unusable count") or 0,

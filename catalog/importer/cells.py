@@ -1,6 +1,5 @@
 """Cells of a spreadsheet of books: each function returns the value of a cell, or raises ValueError for staff."""
 
-import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
@@ -14,11 +13,11 @@ from catalog.importer.current import BOOK_FIELDS, SEPARATOR
 from catalog.importer.details import FORMATS
 from catalog.models import Author, Book, Tag
 from catalog.names import normalise
+from catalog.values.languages import validate_language
 from common.csv import escape_formula, unescape_formula
 from common.text import clean_parameter
 
 MAX_TAGS: Final = 500  # of one cell
-_LANGUAGE: Final = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")
 
 
 def is_unchanged(cell: str, shown: str) -> bool:
@@ -49,8 +48,11 @@ def _parse_line(column: str, text: str) -> str:
 
 
 def _parse_language(column: str, text: str) -> str:
-    if text and not _LANGUAGE.fullmatch(text):
-        raise ValueError(_("“%(cell)s” is not a language code such as en or zh-Hans.") % {"cell": text[:40]})
+    try:
+        if text:
+            validate_language(text)
+    except ValidationError as error:
+        raise ValueError(" ".join(error.messages)) from error
     return str(_parse_field(column, text))
 
 

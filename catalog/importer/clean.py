@@ -5,10 +5,13 @@ import unicodedata
 from decimal import Decimal
 
 from catalog.values.isbns import is_isbn, parse_isbn
+from catalog.values.languages import is_known_code
+from catalog.values.ratings import is_possible_rating
 from catalog.values.years import is_possible_year
 from common.ids import MAX_ID
 
 MAX_AUTHORS = 100
+MAX_LANGUAGE_LENGTH = 10
 _NUMBER = re.compile(r"[+-]?[0-9]{1,40}(\.[0-9]{0,40})?(e[+-]?[0-9]{1,2})?", re.IGNORECASE)
 
 
@@ -31,9 +34,14 @@ def parse_year(text: str) -> int | None:
 def parse_rating(text: str) -> Decimal | None:
     """Return a mean rating from 0 to 5, rounded to two decimal places."""
     value = _parse_decimal(text)
-    if value is None or not 0 <= value <= 5:
+    if value is None or not is_possible_rating(value):
         return None
     return value.quantize(Decimal("0.01"))
+
+
+def parse_language(text: str) -> str | None:
+    """Return the code of a language, as it is written."""
+    return text if len(text) <= MAX_LANGUAGE_LENGTH and is_known_code(text) else None
 
 
 def _parse_integer(text: str) -> int | None:

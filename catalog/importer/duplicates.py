@@ -1,6 +1,7 @@
 """Find books of a spreadsheet that the catalogue already has."""
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 
 from catalog.importer.current import Values, load_author_names
 from catalog.models import Book
@@ -33,3 +34,11 @@ def find_duplicates(new: Sequence[Values]) -> Mapping[Identity, int]:
     for pk, title in same.items():
         found[identify({"title": title, "authors": authors.get(pk, ())})] = pk
     return {identity: pk for identity, pk in found.items() if identity in wanted}
+
+
+def find_books_with_isbns(isbns: Collection[str]) -> Mapping[str, set[int]]:
+    """Return the ids of the books with each ISBN. A few books may share one by mistake."""
+    found: dict[str, set[int]] = defaultdict(set)
+    for isbn, pk in Book.objects.filter(isbn__in=isbns).values_list("isbn", "pk"):
+        found[isbn].add(pk)
+    return found

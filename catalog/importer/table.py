@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 
 from catalog.importer.cells import is_unchanged, parse_cell
 from catalog.importer.current import COLUMNS, NAME_FIELDS, Values, load_values, show_value
-from catalog.importer.duplicates import Identity, find_duplicates, identify
+from catalog.importer.duplicates import Identity, find_books_with_isbns, find_duplicates, identify
 from catalog.models import AuthorAlias, Book
 from catalog.tags.aliases import find_meant
 from common.csv import KEY, RowEdit, Table, TableError, TableRow, parse_whole_number, read_table_rows
@@ -52,6 +52,7 @@ class _TableReader:
         rows = [self._read_row(row, pk, books) for row, pk in numbered if self._is_known(row, pk, books)]
         _resolve_aliases(rows)
         self._refuse_repeated(rows)
+        self._refuse_taken_isbns(rows, books)
         kept = Book.objects.in_bulk(books)
         edits = []
         for row in rows:
@@ -116,6 +117,22 @@ class _TableReader:
             if found:
                 text = _("This is book %(id)d. Enter its number here to change it.")
                 self._refuse(row.line, KEY, text % {"id": found})
+
+    def _refuse_taken_isbns(self, rows: Sequence[_Row], books: Mapping[int, Values]) -> None:
+        """Refuse a new ISBN of a book that another book has after the changes of the file."""
+        changed: dict[int, str] = {}
+        for row in rows:
+            if row.id is not None and row.values.get("isbn", books[row.id]["isbn"]) != books[row.id]["isbn"]:
+                changed[row.id] = row.values["isbn"]
+        present = find_books_with_isbns({isbn for isbn in changed.values() if isbn})
+        for row in rows:
+            isbn = changed.get(row.id) if row.id is not None else None
+            if not isbn:
+                continue
+            owners = {pk for pk in present[isbn] if pk not in changed}
+            owners.update(pk for pk, new in changed.items() if new == isbn and pk != row.id)
+            if owners:
+                self._refuse(row.line, "isbn", _("Book %(id)d has this ISBN.") % {"id": min(owners)})
 
 
 def _resolve_aliases(rows: Sequence[_Row]) -> None:

@@ -16,7 +16,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from catalog import keys
-from catalog.books.languages import find_spellings, get_language_name, normalise_code
+from catalog.values.languages import find_spellings, get_language_name, normalise_code
 
 
 @dataclass(frozen=True)

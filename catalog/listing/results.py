@@ -14,13 +14,13 @@ from django.utils.functional import Promise
 
 from catalog import query
 from catalog.books.extras import CardValues
-from catalog.books.languages import normalise_code
 from catalog.books.records import BookRecord
 from catalog.listing import cursors, sorts
 from catalog.listing.answers import QueryAnswer
 from catalog.listing.filters import LANGUAGE, NO_FILTERS, ChosenFilters
 from catalog.listing.sorts import Sort
 from catalog.query import Node, QueryError
+from catalog.values.languages import normalise_code
 from catalog.values.tag_labels import get_tag_label
 
 PAGE_SIZE: Final = 20  # books

@@ -15,11 +15,11 @@ from django.db import connections
 from django.db.models import Count, F, Q, QuerySet
 from django.db.models.expressions import OrderBy
 
-from catalog.books import languages
 from catalog.listing import sorts
 from catalog.listing.filters import Narrowing
 from catalog.models import Book, Tagging
 from catalog.query import And, Node, Not, Tag, find_terms, normalise_query
+from catalog.values import languages
 from mirror.conf import database
 from mirror.utils import arrays
 

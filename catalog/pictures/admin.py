@@ -46,12 +46,6 @@ class PictureForm(forms.ModelForm):
             raise ValidationError(str(error)) from error
 
 
-class BookForm(PictureForm):
-    """A book with its cover."""
-
-    kept = COVER
-
-
 class AuthorForm(PictureForm):
     """An author with a photo."""
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from catalog.books.languages import get_language_name
 from catalog.covers import show_cover
 from catalog.details.selectors import get_format_label
 from catalog.pictures import show_photo
@@ -13,6 +12,7 @@ from catalog.shelves.models import STARS, Shelf
 from catalog.shelves.records import write_stars
 from catalog.template_functions import books, shelves
 from catalog.values.isbns import shorten_isbn
+from catalog.values.languages import get_language_name
 from catalog.values.tag_labels import get_tag_label
 
 FUNCTIONS: Final[Mapping[str, Any]] = {

@@ -1,4 +1,4 @@
-"""Values of a book's columns: ISBNs and years of publication."""
+"""Values of a book's columns: ISBNs, languages, mean ratings and years of publication."""
 
 from catalog.values.isbns import normalise_isbn
 

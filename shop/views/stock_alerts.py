@@ -85,4 +85,5 @@ def _change(request: HttpRequest) -> HttpResponse:
 
 def _render_alert(request: HttpRequest, product_id: int, kind: AlertKind, **context: Any) -> HttpResponse:
     """Render the form on the page of a book, for htmx. context: ``waits`` or ``error``."""
-    return render(request, "shop/_alert.html", {"product_id": product_id, "kind": kind, **context})
+    shown = {"product_id": product_id, "kind": kind, "is_part": True, **context}
+    return render(request, "shop/_alert.html", shown)

@@ -137,11 +137,13 @@ def _respond_created(request: HttpRequest, draft: Draft, made: Post) -> HttpResp
     if is_partial(request):
         shown = {
             "post": _read_record(made),
+            "is_posted": True,
             # A book that was chosen for this post is not the one of the page.
             "book": draft.book if draft.book_search is None else None,
             "next_address": get_next_address(request, reverse(HOME)),
         }
         return render(request, "social/_posted.html", shown)
+    messages.success(request, _("Your post was published."))
     if draft.parent is not None:
         # Not to the thread, in which the reply may be on a later page.
         return redirect_to_view("social:post", made.pk)

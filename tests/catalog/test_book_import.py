@@ -172,6 +172,24 @@ def test_errors_name_line_and_column_and_nothing_is_changed(staff: Client, emma:
     assert list(Book.objects.values_list("title", "year")) == [("=Emma", 1815)]
 
 
+def test_a_book_does_not_get_the_isbn_of_another_one(staff: Client, emma: Book) -> None:
+    isbn, other = "9780439655484", "9780141439587"
+    moss, fern = make_book("Moss", isbn=isbn), make_book("Fern", isbn=other)
+    (error,) = read_errors(upload(staff, f"id,isbn\n{emma.pk},0-439-65548-X"))
+    assert error == ("2", "isbn", f"Book {moss.pk} has this ISBN.")
+    free = "9780061120084"
+    found = read_errors(upload(staff, f"id,isbn\n{emma.pk},{free}\n{moss.pk},{free}"))
+    assert found == [("2", "isbn", f"Book {moss.pk} has this ISBN."), ("3", "isbn", f"Book {emma.pk} has this ISBN.")]
+    # Two books exchange their ISBNs.
+    assert "2 books would change" in upload(staff, f"id,isbn\n{moss.pk},{other}\n{fern.pk},{isbn}")
+    # Two books that already share one stay as they are.
+    Book.objects.filter(pk=fern.pk).update(isbn=isbn)
+    page = upload(staff, f"id,title,isbn\n{fern.pk},Fern 2,043965548x\n{moss.pk},Moss 2,{isbn}")
+    assert "2 books would change" in page
+    # An empty ISBN is none.
+    assert "2 books would change" in upload(staff, f"id,isbn\n{fern.pk},\n{moss.pk},")
+
+
 def test_a_change_meanwhile_is_not_overwritten(staff: Client, emma: Book) -> None:
     table = read_book_table(f"id,year\n{emma.pk},1900".encode(), Allowed(add=True, change=True))
     page = upload(staff, f"id,year\n{emma.pk},1900")

@@ -145,6 +145,7 @@ def test_bad_books_are_counted_by_kind_and_good_ones_imported(tmp_path: Path, ca
         "unusable year": 1,
         "unusable ISBN": 1,
         "unusable rating": 1,
+        "unusable language": 1,
         "unusable count": 1,
         "unusable book_id": 1,
         "books without a usable goodreads_book_id": 1,

@@ -71,14 +71,14 @@ def test_other_numbers_are_no_isbn() -> None:
         assert find_isbns(written) == []
 
 
-def _save(staff: Client, **fields: str) -> str:
+def _save(staff: Client, path: str = "add/", **fields: str) -> str:
     form = {
         "title": "Potter",
         "popularity": "0",
         "tagging_set-TOTAL_FORMS": "0",
         "tagging_set-INITIAL_FORMS": "0",
     } | NO_DETAILS
-    return staff.post("/admin/catalog/book/add/", form | fields, follow=True).content.decode()
+    return staff.post(f"/admin/catalog/book/{path}", form | fields, follow=True).content.decode()
 
 
 @pytest.mark.parametrize("written", SPELLINGS)
@@ -97,6 +97,33 @@ def test_staff_cannot_store_other_texts(staff: Client) -> None:
     for written in OTHER:
         assert "Enter an ISBN: ten or thirteen digits" in _save(staff, isbn=written)
         assert not Book.objects.exists()
+
+
+def _change(staff: Client, book: Book, **fields: str) -> str:
+    return _save(staff, f"{book.pk}/change/", **fields)
+
+
+def test_staff_are_led_to_the_other_book_with_an_isbn(staff: Client) -> None:
+    other = make_book("Salt & <b>Moss</b>", isbn=POTTER)
+    book = make_book("Potter", isbn="9780439023481")
+    link = f'<a class="underline" href="/admin/catalog/book/{other.pk}/change/">Salt &amp; &lt;b&gt;Moss&lt;/b&gt;</a>'
+    for written in SPELLINGS:
+        assert f"Another book has this ISBN: {link}" in _change(staff, book, isbn=written)
+        assert f"Another book has this ISBN: {link}" in _save(staff, isbn=written)
+    staff.cookies["django_language"] = "zh-hans"
+    assert f"另一本书已有这个 ISBN：{link}" in _change(staff, book, isbn=POTTER)
+    assert dict(Book.objects.values_list("pk", "isbn")) == {other.pk: POTTER, book.pk: "9780439023481"}
+
+
+def test_two_books_that_share_an_isbn_can_still_be_changed(staff: Client) -> None:
+    make_book("Salt", isbn=POTTER)
+    book = make_book("Potter", isbn=POTTER)
+    _change(staff, book, isbn="0-439-65548-X", title="Moss")
+    assert set(Book.objects.values_list("title", "isbn")) == {("Salt", POTTER), ("Moss", POTTER)}
+    _change(staff, book, title="Fern")
+    assert Book.objects.get(pk=book.pk).isbn == ""
+    make_book("Oak")
+    _change(staff, book, title="Fern")  # two books without an ISBN
 
 
 SEARCHED = ["978‑0‑439‑65548‑4", "0-439-65548-X", "043965548x", POTTER]

@@ -8,10 +8,10 @@ from django.test import Client
 from django.utils import translation
 from django.utils.safestring import SafeString
 
-from catalog.books.languages import get_language_name
 from catalog.books.records import BookRecord
 from catalog.models import Author, Book, Tag
 from catalog.template_functions.books import _render_cards, year
+from catalog.values.languages import get_language_name
 from tests.support.site.html import find_policy_violations
 
 pytestmark = pytest.mark.django_db

@@ -162,7 +162,7 @@ def test_the_button_on_the_page_of_a_book_becomes_its_answer(alice: User, client
     for product, kind, words in ((sold_out, "stock", "is back in stock"), (dear, "price", "is cheaper")):
         given = {"kind": kind, "next": f"/books/{product.pk}/"}
         answer = client.post("/shop/alerts/", given | {"add": product.pk}, headers=htmx).content.decode()
-        assert f"We will tell you when this book {words}." in answer
+        assert f'<p role="status">We will tell you when this book {words}.' in answer
         assert f'name="remove" value="{product.pk}"' in answer
         again = client.post("/shop/alerts/", given | {"remove": product.pk}, headers=htmx).content.decode()
         assert f'name="add" value="{product.pk}"' in again
@@ -189,6 +189,7 @@ def test_the_page_of_a_book_shows_what_the_reader_waits_for(
         for shown in (page, client.get(path).content.decode()):
             form = shown.partition('class="stock-alert"')[2].partition("</form>")[0]
             assert f"We will tell you when this book is {words}." in form
+            assert 'role="status"' not in form  # which tells of events, and not of the page
             assert f'name="remove" value="{product.pk}"' in form
         # The other kind, and other readers, are asked.
         StockAlert.objects.update(kind="price" if kind == "stock" else "stock")

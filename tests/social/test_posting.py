@@ -163,6 +163,8 @@ def test_htmx_gets_the_card_and_an_empty_form(client: Client, alice: User) -> No
     assert "hello &lt;b&gt;" in html
     assert "<textarea" in html
     assert ">hello" not in html.split("</form>")[0]
+    assert '<p class="sr-only" role="status">Your post was published.</p>' in html.split("</form>")[0]
+    assert "Your post was published." not in client.get("/home/").content.decode()
     assert f'href="/posts/{Post.objects.get().pk}/delete/"' in html
 
 

@@ -83,6 +83,18 @@ def test_a_form_on_the_page_of_a_post_replies_to_it(client: Client, town: Town) 
     assert "Indeed" in client.get(address).content.decode()
 
 
+def test_the_page_of_a_post_tells_once_that_a_reply_was_published(client: Client, town: Town) -> None:
+    client.force_login(town.bob)
+    address = f"/posts/{town.post.pk}/"
+    told = "Your post was published."
+    assert told not in client.get(address).content.decode()
+    page = client.post("/posts/", {"text": "@alice Indeed", "parent": town.post.pk}, follow=True).content.decode()
+    assert page.count(told) == 1
+    assert told in page.partition('<div class="notes" role="status">')[2]
+    for path in (f"/posts/{Post.objects.latest('pk').pk}/", address, "/home/"):
+        assert told not in client.get(path).content.decode()
+
+
 def test_a_refused_reply_keeps_its_text_and_its_parent(client: Client, town: Town) -> None:
     client.force_login(town.bob)
     response = client.post("/posts/", {"text": "x" * 600, "parent": town.post.pk})

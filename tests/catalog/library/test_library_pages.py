@@ -71,6 +71,7 @@ def test_reader_imports_a_file_and_undoes_it(books: list[Book], monkeypatch: pyt
         text = client.get(page).content.decode()
         assert 'hx-trigger="load delay:2s"' in text
         assert "Reload" in text
+        assert '<p role="status">' in text
         assert "HX-Refresh" not in client.get(page, headers=HTMX).headers
         tasks.run(made.pk)
     assert client.get(page, headers=HTMX).headers["HX-Refresh"] == "true"
@@ -94,6 +95,7 @@ def test_reader_imports_a_file_and_undoes_it(books: list[Book], monkeypatch: pyt
         tasks.run(made.pk)
         made.refresh_from_db()
         assert made.state == state
+        assert 'role="status"' not in client.get(page).content.decode()  # the work ended before this visit
         assert ShelfEntry.objects.exists() == (verb == "confirm")
         assert client.get(f"{page}?step=applied").status_code == 200
     assert client.post(f"{page}discard/").headers["Location"] == "/library/"

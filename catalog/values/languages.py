@@ -1,12 +1,16 @@
 """Codes and names of the languages of books. Book lists use codes of two or three letters, or codes with a country."""
 
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
 from babel import Locale, UnknownLocaleError
+from babel.core import get_global
 from django.conf.locale import LANG_INFO
+from django.core.exceptions import ValidationError
 from django.utils.translation import get_language, get_language_info, to_locale
+from django.utils.translation import gettext_lazy as _
 
 # ISO 639-2 (both its forms) to the codes that Django has names for.
 CODES_BY_THREE_LETTERS: Final = {
@@ -16,6 +20,31 @@ CODES_BY_THREE_LETTERS: Final = {
     "pol": "pl", "por": "pt", "ron": "ro", "rum": "ro", "rus": "ru", "spa": "es", "swe": "sv", "tur": "tr",
     "ukr": "uk", "vie": "vi", "zho": "zh-hans",
 }  # fmt: skip
+
+_form = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")
+MAX_SHOWN_LENGTH: Final = 40  # characters of a wrong code in its message
+
+
+def is_known_code(code: str) -> bool:
+    """Return whether ``code`` has the form of a language code and begins with that of a language.
+
+    >>> is_known_code("ger"), is_known_code("zh-Hans"), is_known_code("German")
+    (True, True, False)
+    """
+    main = code.lower().partition("-")[0]
+    return bool(_form.fullmatch(code)) and (
+        main in CODES_BY_THREE_LETTERS or main in _load_names("en") or main in get_global("language_aliases")
+    )
+
+
+def validate_language(code: str) -> None:
+    """Raise ValidationError for a text that is no language code. Otherwise it would become a filter of all visitors."""
+    if not is_known_code(code):
+        raise ValidationError(
+            _("“%(code)s” is not a known language code. Enter a code such as en, ger or zh-Hans."),
+            code="language",
+            params={"code": code[:MAX_SHOWN_LENGTH]},
+        )
 
 
 def normalise_code(code: str) -> str:
@@ -44,7 +73,9 @@ def get_language_name(code: str) -> str:
     for candidate in (lowered, main, CODES_BY_THREE_LETTERS.get(main, "")):
         if candidate in LANG_INFO:
             return str(get_language_info(candidate)["name_translated"])
-    return _load_names(get_language() or "en").get(main, code)
+    names = _load_names(get_language() or "en")
+    # "lat" is an alias of "la" (Latin).
+    return names.get(main) or names.get(get_global("language_aliases").get(main, ""), code)
 
 
 @lru_cache(maxsize=8)
