@@ -77,6 +77,11 @@ class CheckoutPage:
         return self.total == 0
 
     @property
+    def is_buyable(self) -> bool:
+        """Whether a copy of any line can be bought. Otherwise there is no total and no delivery."""
+        return any(line.left > 0 for line in self.lines)
+
+    @property
     def is_short(self) -> bool:
         """Whether any line has too few copies left."""
         return any(line.is_short for line in self.lines)
@@ -109,7 +114,8 @@ def make_checkout_page(cart: CartView, target: Target, shortages: Iterable[Short
         price = product.now if product else Price(0)
         shown: Mapping[str, Any] = book or {"id": pk, "title": f"#{pk}"}
         lines.append(CheckoutLine(pk, shown["title"], shown, quantity, price, left, is_withdrawn))
-    return _add_delivery(CheckoutPage(cart.version, lines), cart.lines, target)
+    page = CheckoutPage(cart.version, lines)
+    return _add_delivery(page, cart.lines, target) if page.is_buyable else page
 
 
 def _add_delivery(page: CheckoutPage, quantities: Mapping[int, int], target: Target) -> CheckoutPage:
