@@ -47,7 +47,7 @@ class CheckoutPage:
     """A cart as the checkout page shows it.
 
     version: the version of the cart. options: the methods that deliver it, the cheapest first. chosen: one of them, or
-    None if nothing delivers it. vat: in cents by rate, None if the shop charges none.
+    None if nothing delivers it. vat: in cents by rate, empty for an export, None if the shop charges none.
     """
 
     version: int
@@ -129,4 +129,4 @@ def _add_delivery(page: CheckoutPage, quantities: Mapping[int, int], target: Tar
     kinds = load_vat_classes(list(quantities))
     parts = [(line.total, kinds.get(line.product_id, "")) for line in page.lines]
     vat = compute_vat(target.country, parts, chosen.price if chosen else 0)
-    return replace(page, vat=sum_by_rate([*vat.lines, vat.delivery]) if vat else None)
+    return replace(page, vat=sum_by_rate([*vat.lines, vat.delivery], target.country) if vat else None)

@@ -71,12 +71,12 @@ class OrderView:
 
     @property
     def vat(self) -> dict[str, int] | None:
-        """The included VAT in cents by rate in words, or None if the shop charged none."""
+        """The included VAT in cents by rate in words, empty for an export, or None if the shop charged none."""
         order = self.order
         if order.vat is None or order.delivery_vat_rate is None or order.delivery_vat is None:
             return None
         found = [(line.vat_rate, line.vat) for line in self.lines if line.vat_rate is not None and line.vat is not None]
-        return sum_by_rate([*found, (order.delivery_vat_rate, order.delivery_vat)])
+        return sum_by_rate([*found, (order.delivery_vat_rate, order.delivery_vat)], order.country)
 
     @property
     def arrival(self) -> str:
