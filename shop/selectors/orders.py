@@ -24,6 +24,7 @@ from shop.models.payment import PaymentState, PaymentStatus
 from shop.payments import get_provider
 from shop.returns.rules import get_last_day, is_returnable, list_returnable_lines
 from shop.selectors.links import OrderLinks, is_token, make_links, make_slip_path
+from shop.selectors.order_lines import annotate_refunds
 from shop.selectors.order_states import FREE, PAYMENT_STATES, UNPAID, annotate_states
 
 TRACKED: Final = timedelta(weeks=3)  # for which the list of orders links to a parcel that was sent
@@ -273,7 +274,7 @@ def is_claimed_order(order_id: int, token: str) -> bool:
 
 def _make_view(order: Order) -> OrderView:
     # With the books, for their present covers and authors.
-    books = order.lines.select_related("product__book").prefetch_related("product__book__authors")
+    books = annotate_refunds(order.lines.select_related("product__book")).prefetch_related("product__book__authors")
     lines = list(books.order_by("pk"))
     payments = list(order.payments.order_by("pk").prefetch_related("refunds"))
     view = OrderView(order, lines, payments, clock.now(), invoices=list_invoices(order))
