@@ -27,6 +27,7 @@ from mirror.utils import after_commit
 from shop.invoices.selectors import list_invoices
 from shop.models import Order, OrderState, Refund, Return, ReturnState
 from shop.selectors.links import make_slip_path
+from shop.selectors.order_lines import annotate_refunds
 from shop.selectors.orders import OrderView
 from shop.seller import get_seller
 
@@ -39,7 +40,7 @@ EMAIL_KINDS: Final = ("confirmed", "cancelled", "sent", "refunded", "link", *RET
 def make_email(about: str, order: Order) -> EmailMultiAlternatives:
     """Return an unsent email about an order, rendered from ``shop/mails/<about>``. Two queries: lines and invoices."""
     assert about in EMAIL_KINDS, about
-    lines = list(order.lines.order_by("pk"))
+    lines = list(annotate_refunds(order.lines.order_by("pk")))
     view = OrderView(order, lines, (), clock.now())
     with override(order.language or settings.LANGUAGE_CODE):
         context: dict[str, Any] = {"order": order, "lines": lines, "links": view.links}

@@ -3,6 +3,7 @@
 No table has it: orders and the admin's log are its facts, so it cannot contradict them.
 """
 
+import itertools
 from collections.abc import Iterator
 from datetime import datetime
 from operator import attrgetter
@@ -18,7 +19,8 @@ from django.urls import path
 from django.utils.translation import gettext as _
 from unfold.admin import ModelAdmin
 
-from shop.models import Order, OrderLine, OrderState, Product
+from shop.models import Order, OrderLine, OrderState, Product, RefundLine
+from shop.selectors.order_lines import annotate_refunds
 
 MAX_ROWS: Final = 100  # newest lines of orders, and newest changes by staff
 
@@ -49,9 +51,8 @@ class StockHistoryAdmin(ModelAdmin):
         product = self.get_object(request, unquote(object_id))
         if product is None:
             return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
-        events = sorted(
-            [*_find_order_events(product), *_find_staff_events(product)], key=attrgetter("at"), reverse=True
-        )
+        found = (_find_order_events(product), _find_refund_events(product), _find_staff_events(product))
+        events = sorted(itertools.chain(*found), key=attrgetter("at"), reverse=True)
         context = {
             **self.admin_site.each_context(request),
             "title": _("Stock history of %(title)s") % {"title": product},
@@ -64,16 +65,22 @@ class StockHistoryAdmin(ModelAdmin):
 
 
 def _find_order_events(product: Product) -> Iterator[StockEvent]:
-    lines = OrderLine.objects.filter(product=product).select_related("order").order_by("-pk")[:MAX_ROWS]
-    for line in lines:
+    lines = OrderLine.objects.filter(product=product).select_related("order").order_by("-pk")
+    for line in annotate_refunds(lines)[:MAX_ROWS]:
         order, copies = line.order, line.quantity
         if order.paid_at:
             yield StockEvent(order.paid_at, _("sold"), -copies, order=order.pk)
         if order.paid_at and order.state == OrderState.CANCELLED:
-            yield StockEvent(_get_end(order), _("returned by a cancellation"), copies, order=order.pk)
+            yield StockEvent(_get_end(order), _("returned by a cancellation"), line.to_send, order=order.pk)
         if order.state == OrderState.RESERVED:
             text = _("%(count)d reserved") % {"count": copies}
             yield StockEvent(order.created_at, text, order=order.pk)
+
+
+def _find_refund_events(product: Product) -> Iterator[StockEvent]:
+    parts = RefundLine.objects.filter(line__product=product, is_unsent=True).order_by("-pk")[:MAX_ROWS]
+    for at, copies, order in parts.values_list("refund__created_at", "quantity", "line__order"):
+        yield StockEvent(at, _("refunded and not sent"), copies, order=order)
 
 
 def _get_end(order: Order) -> datetime:

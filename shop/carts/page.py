@@ -99,6 +99,11 @@ class CartPage:
         return sum(line.quantity for line in self.lines)
 
     @property
+    def is_buyable(self) -> bool:
+        """Whether a copy of any line can be bought. Otherwise there is no total, no delivery and no checkout."""
+        return any(line.problem in ("", "short") for line in self.lines)
+
+    @property
     def has_problem(self) -> bool:
         """Whether any line cannot be bought as it is."""
         return any(line.problem for line in self.lines)

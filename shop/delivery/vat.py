@@ -143,8 +143,13 @@ def compute_vat(country: str, lines: Sequence[tuple[int, str]], delivery_price: 
     return IncludedVat(found, delivery)
 
 
-def sum_by_rate(parts: Iterable[tuple[Decimal, int]]) -> dict[str, int]:
-    """Return the VAT in cents by rate in words ("7"), the lowest rate first, without rates of nothing."""
+def sum_by_rate(parts: Iterable[tuple[Decimal, int]], country: str) -> dict[str, int]:
+    """Return the VAT in cents by rate in words ("7"), the lowest rate first.
+
+    Deliveries to a member state have a rate, even of 0. Those to other countries have none.
+    """
+    if country not in load_rates():
+        return {}
     sums: dict[Decimal, int] = {}
     for rate, vat in parts:
         sums[rate] = sums.get(rate, 0) + vat

@@ -72,8 +72,9 @@ class Refund(models.Model):
 class RefundLine(models.Model):
     """The part of a refund that concerns one line of the order, or its delivery (``line`` is None).
 
-    quantity: the copies that the buyer does not pay for any more; 0 for a lower price. vat: what ``amount`` includes of
-    it, in cents; None if the shop charged none.
+    quantity: the copies that the buyer does not pay for any more; 0 for a lower price. is_unsent: whether the order was
+    not sent yet, so that these copies went back into stock and no parcel has them. vat: what ``amount`` includes of it,
+    in cents; None if the shop charged none.
     """
 
     refund = models.ForeignKey(Refund, verbose_name=_("refund"), on_delete=models.CASCADE, related_name="lines")
@@ -86,6 +87,7 @@ class RefundLine(models.Model):
         related_name="refunds",
     )
     quantity = models.PositiveIntegerField(_("quantity"), default=0)
+    is_unsent = models.BooleanField(_("before the order was sent"), default=False, db_default=False)
     amount = models.PositiveBigIntegerField(_("amount"), help_text=_("In cents."))
     vat = models.PositiveBigIntegerField(_("included VAT"), null=True, blank=True)
 

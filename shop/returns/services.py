@@ -9,8 +9,7 @@ from django.utils.translation import gettext_noop
 from accounts.models import User
 from common import clock
 from common.database import repeat_after_conflict
-from mirror.utils import after_commit
-from shop import emails, shortages
+from shop import emails
 from shop.models import EventKind, Order, Refund, Return, ReturnLine, ReturnState
 from shop.returns.rules import is_returnable, list_returnable_lines
 from shop.services import stock
@@ -97,10 +96,7 @@ def receive_return(return_id: int, by: User | None = None, *, restock: bool) -> 
         found = _lock_return(return_id, ReturnState.ACCEPTED)
         # Before the refund: all transactions lock products before the counter of credit notes.
         if restock:
-            copies = dict(found.lines.values_list("line__product", "quantity"))
-            stock.return_sold_copies(copies)
-            # After the commit: a checkout in between would still find too few copies, and remember that again.
-            after_commit(shortages.forget_stock, list(copies))
+            stock.restock_copies(dict(found.lines.values_list("line__product", "quantity")))
         found.refund = _refund(found, by)
         found.state, found.received_at, found.is_restocked = ReturnState.RECEIVED, clock.now(), restock
         found.save(update_fields=["refund", "state", "received_at", "is_restocked"])

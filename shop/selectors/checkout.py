@@ -47,7 +47,7 @@ class CheckoutPage:
     """A cart as the checkout page shows it.
 
     version: the version of the cart. options: the methods that deliver it, the cheapest first. chosen: one of them, or
-    None if nothing delivers it. vat: in cents by rate, None if the shop charges none.
+    None if nothing delivers it. vat: in cents by rate, empty for an export, None if the shop charges none.
     """
 
     version: int
@@ -75,6 +75,11 @@ class CheckoutPage:
     def is_free(self) -> bool:
         """Whether the cart costs nothing, so that no card is needed."""
         return self.total == 0
+
+    @property
+    def is_buyable(self) -> bool:
+        """Whether a copy of any line can be bought. Otherwise there is no total and no delivery."""
+        return any(line.left > 0 for line in self.lines)
 
     @property
     def is_short(self) -> bool:
@@ -109,7 +114,8 @@ def make_checkout_page(cart: CartView, target: Target, shortages: Iterable[Short
         price = product.now if product else Price(0)
         shown: Mapping[str, Any] = book or {"id": pk, "title": f"#{pk}"}
         lines.append(CheckoutLine(pk, shown["title"], shown, quantity, price, left, is_withdrawn))
-    return _add_delivery(CheckoutPage(cart.version, lines), cart.lines, target)
+    page = CheckoutPage(cart.version, lines)
+    return _add_delivery(page, cart.lines, target) if page.is_buyable else page
 
 
 def _add_delivery(page: CheckoutPage, quantities: Mapping[int, int], target: Target) -> CheckoutPage:
@@ -123,4 +129,4 @@ def _add_delivery(page: CheckoutPage, quantities: Mapping[int, int], target: Tar
     kinds = load_vat_classes(list(quantities))
     parts = [(line.total, kinds.get(line.product_id, "")) for line in page.lines]
     vat = compute_vat(target.country, parts, chosen.price if chosen else 0)
-    return replace(page, vat=sum_by_rate([*vat.lines, vat.delivery]) if vat else None)
+    return replace(page, vat=sum_by_rate([*vat.lines, vat.delivery], target.country) if vat else None)

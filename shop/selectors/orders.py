@@ -24,6 +24,7 @@ from shop.models.payment import PaymentState, PaymentStatus
 from shop.payments import get_provider
 from shop.returns.rules import get_last_day, is_returnable, list_returnable_lines
 from shop.selectors.links import OrderLinks, is_token, make_links, make_slip_path
+from shop.selectors.order_lines import annotate_refunds
 from shop.selectors.order_states import FREE, PAYMENT_STATES, UNPAID, annotate_states
 
 TRACKED: Final = timedelta(weeks=3)  # for which the list of orders links to a parcel that was sent
@@ -70,12 +71,12 @@ class OrderView:
 
     @property
     def vat(self) -> dict[str, int] | None:
-        """The included VAT in cents by rate in words, or None if the shop charged none."""
+        """The included VAT in cents by rate in words, empty for an export, or None if the shop charged none."""
         order = self.order
         if order.vat is None or order.delivery_vat_rate is None or order.delivery_vat is None:
             return None
         found = [(line.vat_rate, line.vat) for line in self.lines if line.vat_rate is not None and line.vat is not None]
-        return sum_by_rate([*found, (order.delivery_vat_rate, order.delivery_vat)])
+        return sum_by_rate([*found, (order.delivery_vat_rate, order.delivery_vat)], order.country)
 
     @property
     def arrival(self) -> str:
@@ -272,7 +273,7 @@ def is_claimed_order(order_id: int, token: str) -> bool:
 
 def _make_view(order: Order) -> OrderView:
     # With the books, for their present covers and authors.
-    books = order.lines.select_related("product__book").prefetch_related("product__book__authors")
+    books = annotate_refunds(order.lines.select_related("product__book")).prefetch_related("product__book__authors")
     lines = list(books.order_by("pk"))
     payments = list(order.payments.order_by("pk").prefetch_related("refunds"))
     view = OrderView(order, lines, payments, clock.now(), invoices=list_invoices(order))

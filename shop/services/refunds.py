@@ -35,6 +35,7 @@ from shop.models import (
     RefundState,
 )
 from shop.payments import NoAnswer, calls
+from shop.services import stock
 from shop.services.errors import NothingToRefund, NotRefundable, NotSent, OrderNotFound, RefundTooLarge
 from shop.services.order_steps import lock_order, record_step
 
@@ -114,8 +115,9 @@ def refund_order(
 
     amount: in cents, as a lower price of all lines. quantities: copies by id of the order's line; with_delivery: what
     is left of the price of delivery as well. Neither: everything, only for an order that was sent; an order that was
-    not sent is cancelled instead. No copy returns to the stock. Raises OrderNotFound, NotRefundable (no payment, or
-    nothing left), NotSent, RefundTooLarge and NothingToRefund (an amount of 0, or no copies).
+    not sent is cancelled instead. Its copies return to the stock and are not sent; those of an order that was sent do
+    not return. Raises OrderNotFound, NotRefundable (no payment, or nothing left), NotSent (also without a copy to
+    send), RefundTooLarge and NothingToRefund (an amount of 0, or no copies).
     """
     with transaction.atomic():
         try:
@@ -152,10 +154,26 @@ def add_order_refund(
         raise NothingToRefund
     if amount > payment.left:
         raise RefundTooLarge(payment.left)
-    # A refunded order would still be sent. Cancelling it returns its copies to the stock as well.
-    if amount == payment.left and order.state != OrderState.SENT:
-        raise NotSent
-    return add_refund(payment, amount, _add_vat(parts, taken), by=by, why=reason)
+    lines = _add_vat(parts, taken)
+    if order.state != OrderState.SENT:
+        # A refunded order would still be sent. Cancelling it returns its copies to the stock as well.
+        if amount == payment.left or _count_copies(parts) == _count_copies(taken):
+            raise NotSent
+        _return_unsent_copies(lines)
+    return add_refund(payment, amount, lines, by=by, why=reason)
+
+
+def _count_copies(parts: Iterable[RefundablePart | RefundPart]) -> int:
+    return sum(part.quantity for part in parts)
+
+
+def _return_unsent_copies(lines: Iterable[RefundLine]) -> None:
+    """Return the copies of a new refund to the stock. All transactions lock products before the counter of invoices."""
+    copies = {}
+    for part in lines:
+        if part.line is not None and part.quantity:
+            part.is_unsent, copies[part.line.product_id] = True, part.quantity
+    stock.restock_copies(copies)
 
 
 def _find_refundable_payment(order: Order) -> Payment:

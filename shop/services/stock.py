@@ -7,10 +7,13 @@ caller that also changes an order's state locks the order first.
 from collections.abc import Mapping
 
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import F, Q, Sum
+from django.db.models.functions import Coalesce
 
 from common.database import repeat_after_conflict
 from mirror.relay import hint
+from mirror.utils import after_commit
+from shop import shortages
 from shop.models import OrderLine, Product
 
 Quantities = Mapping[int, int]  # product id -> copies
@@ -25,8 +28,10 @@ class LedgerError(Exception):
 
 
 def get_order_quantities(order_id: int) -> dict[int, int]:
-    """Return the quantities of an order by product id."""
-    return dict(OrderLine.objects.filter(order_id=order_id).values_list("product_id", "quantity"))
+    """Return the quantities of an order by product id, without copies that were refunded before it was sent."""
+    back = Coalesce(Sum("refunds__quantity", filter=Q(refunds__is_unsent=True)), 0)
+    lines = OrderLine.objects.filter(order_id=order_id).annotate(kept=F("quantity") - back)
+    return dict(lines.values_list("product_id", "kept"))
 
 
 def reserve_copies(lines: Quantities) -> None:
@@ -81,6 +86,13 @@ def return_sold_copies(lines: Quantities) -> None:
     for pk, count in _in_lock_order(lines):
         _require_change(Product.objects.filter(pk=pk).update(stock=F("stock") + count), pk)
     _send_hint(lines)
+
+
+def restock_copies(lines: Quantities) -> None:
+    """Return sold copies to the stock, and let checkouts find them. Raises LedgerError."""
+    return_sold_copies(lines)
+    # After the commit: a checkout in between would still find too few copies, and remember that again.
+    after_commit(shortages.forget_stock, list(lines))
 
 
 def count_available_copies(ids: Mapping[int, int]) -> dict[int, int]:

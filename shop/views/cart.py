@@ -171,7 +171,7 @@ def _render_cart(
     context: dict[str, Any] = {"page": page, "error": error, "wanted": _parse_number(request.POST.get("product", ""))}
     context["focused"] = _find_focused_line(request, page)
     user_id = get_user_id(request) if request.user.is_authenticated else None
-    context["delivery"] = describe_delivery(page.total, now.lines, user_id) if page.lines else None
+    context["delivery"] = describe_delivery(page.total, now.lines, user_id) if page.is_buyable else None
     context["removed"] = removed and {"wish": removed, "message": _describe_change(removed)}
     part = "shop/_added.html" if _is_elsewhere(request) else "shop/_cart.html"
     template = part if is_partial(request) else "shop/cart.html"

@@ -116,6 +116,9 @@ class Checkout(View):
             saved = list_addresses(get_user_id(request))
         now = now or reading.read_cart(get_session_digest(request))
         cart = make_checkout_page(now, form.target, shortages)
+        # A refused order keeps its form. Its books may have sold out in this moment.
+        if not cart.is_buyable and not error:
+            return _leave_empty_cart(request)
         today = timezone.localdate(clock.now())
         context = {"form": form, "error": error, "cart": cart, "saved": saved, "today": today}
         context |= {"seller": get_seller(), "return_days": settings.RETURN_DAYS}
@@ -147,7 +150,7 @@ def _explain_ended_session(request: HttpRequest) -> HttpResponse:
 
 
 def _leave_empty_cart(request: HttpRequest) -> HttpResponse:
-    return redirect_window(request, make_path("shop:cart"))  # which says that it is empty
+    return redirect_window(request, make_path("shop:cart"))  # which says why nothing can be ordered
 
 
 class PayPage(View):

@@ -287,6 +287,41 @@ def test_readers_see_the_delivery_to_their_last_country(client: Client, book: Pr
     assert "We cannot deliver this order to this country." in text_of(client)
 
 
+def read_summary(client: Client) -> str:
+    """Return the part of the page that has the sums and the button."""
+    return text_of(client).split('class="cart-summary"')[1].split("</section>")[0]
+
+
+@pytest.mark.parametrize("is_reader", [False, True])
+@pytest.mark.parametrize("change", [{"stock": 0}, {"is_active": False}])
+def test_sold_out_carts_cost_no_delivery_and_lead_to_no_checkout(
+    change: dict[str, int], is_reader: bool, client: Client, book: Product, settings: Settings
+) -> None:
+    settings.SELLER_COUNTRY = "DE"
+    make_method("DE", "Germany", 390, free_from=5000)
+    if is_reader:
+        reader = User.objects.create_user("alice")
+        client.force_login(reader)
+        SavedAddress.objects.create(user=reader, name="A", country="DE", address="1 Main Street")
+    put(client, book)
+    page = read_summary(client)
+    for words in ("elivery", "Total", "Proceed to checkout"):
+        assert words in page
+    Product.objects.filter(pk=book.pk).update(**change)
+    drain_all()
+    page = read_summary(client)
+    for words in ("elivery", "€0.00", "€3.90", "VAT", "Total", "Proceed to checkout"):
+        assert words not in page, words
+    assert "None of these books can be bought at present." in page
+    for answer in (client.get("/shop/checkout/"), client.post("/shop/checkout/", {"refresh": "1", "country": "DE"})):
+        assert (answer.status_code, answer["Location"]) == (302, "/shop/cart/")
+    # A further book that can be bought brings both back.
+    put(client, make_product("Mort", price=700, stock=1))
+    drain_all()
+    assert "Proceed to checkout" in read_summary(client)
+    assert client.get("/shop/checkout/").status_code == 200
+
+
 def test_the_unit_price_is_shown_from_two_copies_on(client: Client, book: Product) -> None:
     put(client, book, 1)
     assert "Unit price" not in text_of(client)

@@ -268,6 +268,9 @@ def test_a_withdrawn_book_is_called_withdrawn(desk: Client, book: Product) -> No
             assert words in text_of(page)
         assert "Someone else was faster" not in text_of(page)
         assert "Sold out" not in text_of(page)
+        # With nothing that can be bought there are no sums and no delivery.
+        for words in ("€0.00", "VAT", 'class="sums"', 'class="delivery"'):
+            assert words not in page.content.decode(), words
     # Beside a withdrawn book, another one has too few copies.
     Product.objects.update(is_active=True)
     other = make_product("Other", stock=5)

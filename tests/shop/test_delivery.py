@@ -7,15 +7,19 @@ from typing import Any, NamedTuple
 
 import pytest
 from django.core import mail
+from django.template.loader import get_template
 from django.test import Client
 from django.utils.translation import override
 from pytest_django.fixtures import Settings
 
 from accounts.models import User
+from shop.addresses.countries import list_codes
 from shop.carts.reading import read_cart
 from shop.delivery.days import add_working_days, describe_arrival
 from shop.delivery.names import translate_method
 from shop.delivery.vat import TaxLeft, compute_included_vat, load_rates, split_vat
+from shop.emails import make_email
+from shop.invoices.content import list_order_items, make_content
 from shop.models import DeliveryMethod, DeliveryPrice, DeliveryZone, Order, Payment, Product, VatClass
 from shop.money import format_money
 from shop.selectors.checkout import Target, make_checkout_page
@@ -102,6 +106,43 @@ def test_totals_of_orders_computed_by_hand(shop: Shop) -> None:
         order.refresh_from_db()
         assert (order.delivery_price, order.total, order.vat) == shown
         assert order.vat == sum(line.vat or 0 for line in order.lines.all()) + (order.delivery_vat or 0)
+
+
+WARNING = "No VAT charged. Customs or import tax may be due on delivery."
+
+
+def test_only_parcels_that_leave_the_vat_area_of_the_union_meet_customs(shop: Shop) -> None:
+    """Some regions of member states are outside of it. Those with a code of their own are countries in addresses."""
+    digest = make_session("cart")
+    carts.set_line(digest, shop.novel.pk, 1)
+    cart, union, words = read_cart(digest), set(load_rates()), get_template("shop/_vat.html")
+    outside = {"AX", "GP", "GF", "MQ", "YT", "RE", "MF", "GI", "GG", "JE", "GB", "CH", "NO", "US", "CN"}
+    assert len(union) == 27
+    assert union | outside <= list_codes()
+    for country in sorted(union | outside):
+        vat = make_checkout_page(cart, Target(country)).vat
+        text = " ".join(words.render({"vat": vat}).split())
+        assert (WARNING in text) == (country in outside), country
+        rate = f"includes {load_rates()[country].books}% VAT" if country in union else "includes"
+        assert (rate in text) == (country in union), country
+
+
+@pytest.mark.parametrize(("country", "is_warned"), [("IE", False), ("CH", True)])
+def test_all_pages_of_an_order_agree_about_its_vat(country: str, is_warned: bool, shop: Shop) -> None:
+    user, desk = User.objects.create_user("anna", email="anna@example.org"), Client()
+    desk.force_login(user)
+    carts.set_line(digest_in(desk), shop.novel.pk, 1)
+    cart = read_cart(digest_in(desk))
+    total = make_checkout_page(cart, Target(country)).total
+    address = HOME._replace(country=country)
+    order = begin_checkout(user, digest_in(desk), version=cart.version, total=total, address=address)
+    for path in (f"/shop/orders/{order.pk}/", f"/shop/orders/{order.pk}/cancel/"):
+        text = text_of(desk.get(path))
+        assert (WARNING in text) == is_warned
+        assert ("includes 0% VAT €0.00" in text) == (not is_warned)
+    body = make_email("confirmed", order).body
+    assert ("includes 0% VAT: €0.00" in body) == (not is_warned)
+    assert "ustoms" not in str(make_content(order, list_order_items(order), date(2026, 11, 28)))
 
 
 def test_vat_is_computed_once_for_each_rate() -> None:

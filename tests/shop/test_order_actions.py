@@ -14,10 +14,14 @@ from pytest_django.fixtures import Settings
 from accounts.models import User
 from shop import emails, personal
 from shop.delivery.tracking import Tracking, is_safe_link
-from shop.models import EventKind, Order, OrderState, Payment, PaymentState, Refund, RefundLine, RefundState
+from shop.models import EventKind, Order, OrderState, Payment, PaymentState, Product, Refund, RefundLine, RefundState
+from shop.payments import TypedCard, fake
+from shop.services.payments import pay_order
 from shop.services.refunds import refund_order
+from shop.services.settle import settle_all
 from shop.tasks import tell
 from tests.support.accounts.mail import take_hinted_tasks
+from tests.support.shop.checkouts import assert_ledger_is_right, check_out, make_cart, make_payments_due
 from tests.support.shop.make import make_order, make_product
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -242,6 +246,60 @@ def test_copies_and_delivery_are_refunded_apart(staff: Client, buyer: User) -> N
     assert "Refund ordered: €39.00." in take(staff, order, "refund", **{first: "2", second: "2"})
     taken = RefundLine.objects.order_by("pk").values_list("line__title", "quantity", "amount")
     assert list(taken) == [("Emma", 1, 1250), (None, 0, 490), ("Emma", 2, 2500), ("Moss", 2, 1400)]
+
+
+def test_copies_refunded_before_sending_stay_in_the_shop(staff: Client, buyer: User) -> None:
+    emma, moss = make_product("Emma", price=1250, stock=5), make_product("Moss", price=700, stock=5)
+    order = check_out(buyer, make_cart("cart", emma, moss, quantity=2))
+    pay_order(order, TypedCard(fake.GOOD_CARD))
+    first, second = (f"copies_{pk}" for pk in order.lines.order_by("pk").values_list("pk", flat=True))
+    page = staff.get(f"{LIST}{order.pk}/change/").content.decode()
+    assert "Refunded copies go back into stock and are not sent." in page
+    assert "No copy goes back into stock." not in page
+    assert "Refund ordered: €12.50." in take(staff, order, "refund", **{first: "1"})
+    settle_all()
+    assert "Refund ordered: €14.00." in take(staff, order, "refund", **{second: "2"})
+    make_payments_due()
+    settle_all()
+    assert "it was not sent: cancel it instead" in take(staff, order, "refund", **{first: "1"})
+    assert list(Product.objects.order_by("pk").values_list("stock", "reserved")) == [(4, 0), (5, 0)]
+    assert_ledger_is_right({emma.pk: 5, moss.pk: 5})
+    slips = {"action": "packing_slips", "_selected_action": [str(order.pk)]}
+    shopper = Client()
+    shopper.force_login(buyer)
+    for _sent in range(2):
+        slip = " ".join(re.sub("<[^>]*>", " ", staff.post(LIST, slips).content.decode()).split())
+        assert "1 Emma" in slip
+        assert "Moss" not in slip
+        assert "1 book in this parcel" in slip
+        page = staff.get(f"{LIST}{order.pk}/change/").content.decode()
+        cells = re.findall(r'<td class="[^"]*field-(?:copies|in_parcel)[^"]*"[^>]*>(.*?)</td>', page, re.DOTALL)
+        words = [re.sub("<[^>]*>", "", cell).strip() for cell in cells]
+        assert words == ["2 (of which 1 refunded)", "1", "2 (of which 2 refunded)", "0"]
+        text = " ".join(shopper.get(f"/shop/orders/{order.pk}/").content.decode().split())
+        assert "2 × €12.50 (of which 1 refunded)<" in text
+        take(staff, order, "send", carrier="", number="")
+    assert "2 × Emma (of which 1 refunded): €25.00" in emails.make_email("sent", order).body
+    # After the order was sent, a refund says nothing about the copies.
+    assert "No copy goes back into stock." in staff.get(f"{LIST}{order.pk}/change/").content.decode()
+    assert "Refund ordered: €12.50." in take(staff, order, "refund", **{first: "1"})
+    assert list(Product.objects.order_by("pk").values_list("stock", flat=True)) == [4, 5]
+    assert "1 Emma" in " ".join(re.sub("<[^>]*>", " ", staff.post(LIST, slips).content.decode()).split())
+    assert_ledger_is_right({emma.pk: 5, moss.pk: 5})
+
+
+def test_a_cancellation_returns_only_the_copies_that_refunds_left(staff: Client, buyer: User) -> None:
+    book = make_product("Emma", price=1250, stock=5)
+    order = check_out(buyer, make_cart("cart", book, quantity=3))
+    pay_order(order, TypedCard(fake.GOOD_CARD))
+    refund_order(order.pk, quantities={order.lines.get().pk: 1})
+    take(staff, order, "cancel")
+    assert Product.objects.get().stock == 5
+    assert_ledger_is_right({book.pk: 5})
+    history = staff.get(f"/admin/shop/product/{book.pk}/stock/").content.decode()
+    words = " ".join(re.sub("<[^>]*>", " ", history).split())
+    for event in ("sold -3", "refunded and not sent +1", "returned by a cancellation +2"):
+        assert event in words, words
 
 
 def test_a_refund_needs_an_explicit_choice(staff: Client, buyer: User) -> None:

@@ -1,5 +1,6 @@
 """Partial refunds: amounts and VAT by hand, bounds, races, crashes, and the ledgers of former releases."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -172,6 +173,27 @@ def test_simultaneous_refunds_never_exceed_the_charge(alice: User, book: Product
     settle_all()
     assert_ledger_is_right({book.pk: 50})
     assert_settled()
+
+
+def test_simultaneous_refunds_cancellations_and_parcels_lose_no_copy(alice: User, book: Product) -> None:
+    def change(pk: int, line: int, ends: Callable[[int], object]) -> None:
+        steps: list[Callable[[], object]] = [
+            lambda: refund_order(pk, quantities={line: 1}),
+            lambda: refund_order(pk, quantities={line: 2}),
+            lambda: ends(pk),
+        ]
+        results = run_together(6, lambda number: steps[number % 3]())
+        assert all(isinstance(each, Refused) for each in results if isinstance(each, Exception)), results
+
+    for n, ends in enumerate([mark_order_sent, lambda pk: cancel_order(pk, alice)] * 2):
+        order = pay_order(check_out(alice, make_cart(f"cart {n}", book, quantity=4)), GOOD)
+        change(order.pk, order.lines.get().pk, ends)
+        assert_ledger_is_right({book.pk: 50})
+    with pytest.raises(NotSent):
+        order = pay_order(check_out(alice, make_cart("dear", book)), GOOD)
+        Order.objects.filter(pk=order.pk).update(total=1640, delivery_price=390)
+        Payment.objects.filter(order=order).update(amount=1640)
+        refund_order(order.pk, quantities={order.lines.get().pk: 1})  # nothing but delivery would be left
 
 
 def test_a_crash_before_any_write_loses_and_doubles_no_refund(alice: User, book: Product) -> None:

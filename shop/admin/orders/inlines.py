@@ -7,14 +7,17 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import TabularInline
 from unfold.decorators import display
 
+from shop.admin.orders.slips import PACKED
 from shop.delivery.vat import format_rate
 from shop.invoices.models import Invoice
 from shop.models import OrderEvent, OrderLine, Payment
 from shop.money import format_money, format_money_of
+from shop.selectors.order_lines import annotate_refunds
 
 
 class _OrderInline(TabularInline):
@@ -39,7 +42,20 @@ class LineInline(_OrderInline):
 
     model = OrderLine
     verbose_name_plural = _("books")
-    fields = readonly_fields = ["title", "quantity", "unit_price", "line_total", "line_vat"]
+    fields = readonly_fields = ["title", "copies", "in_parcel", "unit_price", "line_total", "line_vat"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[OrderLine]:
+        return annotate_refunds(super().get_queryset(request).select_related("order"))
+
+    @display(description=_("quantity"))
+    def copies(self, line: Any) -> str:
+        if not line.refunded:
+            return str(line.quantity)
+        return f"{line.quantity} {gettext('(of which %(n)s refunded)') % {'n': line.refunded}}"
+
+    @display(description=_("in the parcel"))
+    def in_parcel(self, line: Any) -> str:
+        return str(line.to_send) if line.order.state in PACKED else "–"
 
     @display(description=_("price"))
     def unit_price(self, line: OrderLine) -> str:

@@ -1,10 +1,10 @@
 """Packing slips: a printed page for each parcel, in the language of its buyer."""
 
-from typing import Final
+from typing import Any, Final
 
 from django.conf import settings
 from django.contrib import admin
-from django.db.models import QuerySet
+from django.db.models import Prefetch, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
@@ -13,10 +13,12 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import override
 
 from shop.admin.orders.steps import SelectedOrders
-from shop.models import Order, OrderState
+from shop.models import Order, OrderLine, OrderState
+from shop.selectors.order_lines import annotate_refunds
 from shop.seller import get_seller
 
 PACKED: Final = (OrderState.PAID, OrderState.SENT)
+_SENT_LINES: Final = Prefetch("lines", annotate_refunds(OrderLine.objects.all()).filter(to_send__gt=0))
 
 
 class PackingSlips(SelectedOrders):
@@ -25,7 +27,7 @@ class PackingSlips(SelectedOrders):
     @admin.action(description=_("Packing slips of selected orders"), permissions=["change"])
     def packing_slips(self, request: HttpRequest, rows: QuerySet[Order]) -> HttpResponse | None:
         """Show a page with the slips. Orders that are not paid, or cancelled, have none."""
-        orders = self.chosen(request, rows.filter(state__in=PACKED).prefetch_related("lines"))
+        orders = self.chosen(request, rows.filter(state__in=PACKED).prefetch_related(_SENT_LINES))
         if not orders:
             return None
         return TemplateResponse(request, "shop/admin/packing_slips.html", {"slips": [_render(each) for each in orders]})
@@ -34,11 +36,11 @@ class PackingSlips(SelectedOrders):
 def _render(order: Order) -> SafeString:
     language = order.language or settings.LANGUAGE_CODE
     with override(language):
-        lines = sorted(order.lines.all(), key=lambda line: line.pk)
+        lines: list[Any] = sorted(order.lines.all(), key=lambda line: line.pk)
         context = {
             "order": order,
             "lines": lines,
-            "copies": sum(line.quantity for line in lines),
+            "copies": sum(line.to_send for line in lines),
             "language": language,
             "seller": get_seller(),
             "return_days": settings.RETURN_DAYS,

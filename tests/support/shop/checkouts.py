@@ -68,6 +68,10 @@ def assert_ledger_is_right(stock: Mapping[int, int]) -> None:
     for state, pk, count in OrderLine.objects.values_list("order__state", "product_id", "quantity"):
         reserved[pk] += count if state == OrderState.RESERVED else 0
         sold[pk] += count if state in (OrderState.PAID, OrderState.SENT) else 0
+    # Refunded before the order was sent; a cancellation returned the others.
+    unsent = RefundLine.objects.filter(is_unsent=True, line__order__state__in=(OrderState.PAID, OrderState.SENT))
+    for pk, count in unsent.values_list("line__product", "quantity"):
+        sold[pk] -= count
     back = ReturnLine.objects.filter(order_return__is_restocked=True)
     for pk, count in back.values_list("line__product", "quantity"):
         sold[pk] -= count
@@ -99,7 +103,9 @@ def assert_money_is_right() -> None:
     for part in RefundLine.objects.exclude(line=None):
         assert part.line_id is not None
         back[part.line_id].update(quantity=part.quantity, amount=part.amount)
-    for line in OrderLine.objects.filter(pk__in=back):
+    for order in paid.filter(state=OrderState.PAID):
+        assert sum(line.quantity - back[line.pk]["quantity"] for line in order.lines.all()) > 0, "nothing to send"
+    for line in OrderLine.objects.filter(pk__in=list(back)):
         assert back[line.pk]["quantity"] <= line.quantity
         assert back[line.pk]["amount"] <= line.total
 
