@@ -24,9 +24,13 @@ MEASURE = """cards => cards.filter(card => card.offsetParent).map(card => {
     return [box.top, end(".price").bottom, box.width, button?.width, button?.height].map(Math.round)
 })"""
 # The distances from the title to the author, and from the author to the series.
+# Between the texts: a line may have a padding that enlarges its links.
 GAPS = """cards => cards.map(card => [...card.querySelectorAll("h3, .card-by, .card-series")])
-    .flatMap(parts => parts.slice(1).map((part, n) =>
-        Math.round(part.getBoundingClientRect().top - parts[n].getBoundingClientRect().bottom)))"""
+    .flatMap(parts => {
+        const edge = (part, side) => part.getBoundingClientRect()[side.toLowerCase()]
+            + (side === "Top" ? 1 : -1) * parseFloat(getComputedStyle(part)[`padding${side}`]);
+        return parts.slice(1).map((part, n) => Math.round(edge(part, "Top") - edge(parts[n], "Bottom")));
+    })"""
 
 
 @pytest.fixture

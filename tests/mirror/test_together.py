@@ -4,6 +4,7 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
+from asgiref.sync import async_to_sync
 from django.utils import translation
 
 import mirror
@@ -153,6 +154,13 @@ def test_an_error_leaves_the_blocks_of_functions_that_wait() -> None:
     assert left == ["block"]
     with pytest.raises(RuntimeError, match="after its block"):
         _ = waiting[0].value
+
+
+def test_functions_may_run_readers_in_async_code() -> None:
+    with record() as seen, mirror.together() as reads:
+        number, best = reads(async_to_sync(GroupedItem.acount), "grouped_all"), reads(find_best, 1)
+    assert (number.value, best.value) == (5, ["item 4"])
+    assert (seen.round_trips, seen.sql) == (2, [])
 
 
 def test_no_questions_at_all_are_answered_at_once() -> None:
