@@ -17,7 +17,7 @@ from social.timelines.pages import PostPage
 
 MAX_READING: Final = 4  # books
 MAX_FINISHED: Final = 20  # books that were read last, from which others follow
-MAX_POSTS: Final = 2
+MAX_POSTS: Final = 3
 MAX_SIMILAR: Final = 3  # readers
 MAX_VOLUMES: Final = 8
 FEW_BOOKS: Final = 10  # on shelves; readers with fewer see a link to the first steps

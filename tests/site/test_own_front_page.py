@@ -144,7 +144,7 @@ def test_posts_with_a_book_come_first_if_there_are_enough(town: Town) -> None:
     catch_up()
     with record() as seen:
         posts = find_own_page(town.reader.pk).posts.posts
-    assert [post["text"] for post in posts] == ["Post C", "Post B"]
+    assert [post["text"] for post in posts] == ["Post C", "Post B", "Post A"]
     assert (seen.round_trips, seen.sql) == (4, [])
 
 
