@@ -131,8 +131,10 @@ def _make_plan(asked: Iterable[Asked], reader: Reader, former: Plan | None) -> P
             continue
         with_places = _replace_in_reads(one, parts, PLACES)
         keys.add(with_places.key)
+        if former is not None and with_places.key not in former.last:
+            continue
         size += len(one.commands)
-        if size > MAX_COMMANDS or (former is not None and with_places.key not in former.last):
+        if size > MAX_COMMANDS:
             continue
         if with_places == one:
             shared.append(one)
