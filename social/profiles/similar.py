@@ -5,7 +5,7 @@ the number of books in common would tell what is on them. Accounts of staff are 
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Final, NamedTuple
 
 from django.db import IntegrityError, connections, transaction
@@ -44,14 +44,14 @@ class Similar(NamedTuple):
     books: int
 
 
-def find_similar_readers(viewer: int) -> list[Similar]:
-    """Return readers with similar taste whom the viewer does not follow, best first.
+def find_similar_readers(viewer: int, left_out: Collection[int] = ()) -> list[Similar]:
+    """Return readers with similar taste whom the viewer does not follow, best first, without the ids ``left_out``.
 
     Warm mirrors answer in 2 round trips and no SQL.
     """
     record = SimilarMirror.get(viewer)
     found = dict(record["readers"]) if record else {}
-    ids = list(found)
+    ids = [pk for pk in found if pk not in left_out]
     if not ids:
         return []
     with mirror.together() as reads:

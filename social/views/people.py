@@ -98,7 +98,8 @@ def _show_follows(request: HttpRequest, name: str, kind: str, find: Callable[...
 def people(request: HttpRequest) -> HttpResponse:
     """Show suggestions, and the newest followed, muted and blocked readers."""
     me = get_user_id(request)
-    suggested, similar = suggest_readers(me), find_similar_readers(me)
+    suggested = suggest_readers(me)
+    similar = find_similar_readers(me, [each.person.id for each in suggested])
     lists = {
         "following": people_lists.list_following(me, me, size=MAX_LISTED),
         "muted": people_lists.list_muted(me, size=MAX_LISTED),

@@ -80,6 +80,16 @@ def test_similar_readers_equal_plain_python(monkeypatch: pytest.MonkeyPatch) -> 
     client.force_login(User.objects.get(pk=reader))
     page = client.get("/people/").content.decode()
     assert f"{shown[0].books} books in common" in page
+    assert similar.find_similar_readers(reader, [shown[0].person.id]) == shown[1:]
+
+    # A reader that the page suggests for another reason is not on it twice.
+    stranger = User.objects.create_user("stranger").pk
+    people.follow(stranger, ids[0])
+    people.follow(reader, stranger)
+    drain_all()
+    page = client.get("/people/").content.decode()
+    assert page.count(f'<bdi>{shown[0].person.name}</bdi>') == 1
+    people.unfollow(reader, stranger)
 
     # Followed, muted and blocked readers, and those who became private since, are left out.
     people.follow(reader, ids[0])
