@@ -203,7 +203,7 @@ def _answer_button(request: HttpRequest, user_id: int, book_id: int, action: str
         readers = render_readers(request, book_id, is_part=True)
     # The form with the button "Undo", which has the focus, is gone after it.
     context = {"undo": undo, "is_part": True, "takes_focus": action == "undo"}
-    changed = own.shelf + own.rating + readers
+    changed = own.shelf + own.rating + readers.mean + readers.ratings
     return HttpResponse(changed + render_to_string("catalog/shelves/_changed.html", context, request))
 
 

@@ -144,7 +144,14 @@ def render_strip_shelves(request: HttpRequest, books: Sequence[tuple[int, str]])
     return rendered
 
 
-def render_readers(request: HttpRequest, book_id: int, *, is_part: bool = False) -> SafeString:
+class ReadersParts(NamedTuple):
+    """The parts of a book's page about its readers: a line with their mean rating, and their numbers and ratings."""
+
+    mean: SafeString
+    ratings: SafeString
+
+
+def render_readers(request: HttpRequest, book_id: int, *, is_part: bool = False) -> ReadersParts:
     """Render the numbers of a book's readers, and the histogram of their ratings, five stars first.
 
     is_part: whether htmx asked.
@@ -159,7 +166,8 @@ def render_readers(request: HttpRequest, book_id: int, *, is_part: bool = False)
         "bars": tuple(_build_bars(readers)),
         "is_part": is_part,
     }
-    return render_for(request, "catalog/shelves/_readers.html", facts)
+    names = ("catalog/shelves/_mean.html", "catalog/shelves/_readers.html")
+    return ReadersParts(*(render_for(request, name, facts) for name in names))
 
 
 def _build_bars(readers: BookReaders) -> list[HistogramBar]:

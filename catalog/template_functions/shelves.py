@@ -53,8 +53,8 @@ def own_parts(context: Context, book: BookRecord) -> widgets.OwnParts:
 
 
 @pass_context
-def book_readers(context: Context, book_id: int) -> SafeString:
-    """Show the number of readers who want to read a book, and the readers' ratings."""
+def book_readers(context: Context, book_id: int) -> widgets.ReadersParts:
+    """Return the parts that show the readers' ratings of a book, and how many want to read it."""
     return widgets.render_readers(context["request"], book_id)
 
 

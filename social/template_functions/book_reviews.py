@@ -15,10 +15,10 @@ MAX_REVIEWS: Final = 3
 
 
 @pass_context
-def reviews_of_book(context: Context, book: BookRecord, rating: SafeString) -> SafeString:
-    """Show the number of reviews of ``book``, the most helpful ones, the visitor's rating, and a link to the form."""
+def reviews_of_book(context: Context, book: BookRecord, rating: SafeString, ratings: SafeString) -> SafeString:
+    """Show the number of reviews of ``book``, all ``ratings``, the most helpful reviews, and the visitor's ``rating``."""
     request: HttpRequest = context["request"]
     me = visitor(context)
     found = get_reviews(book["id"], me.pk if me else None, size=MAX_REVIEWS)
-    shown = {"me": me, "book": book, "reviews": found, "rating": rating, "next_address": request.path}
+    shown = {"me": me, "book": book, "reviews": found, "rating": rating, "ratings": ratings, "next_address": request.path}
     return render_part(context, "social/reviews/_reviews_of_book.html", shown)

@@ -38,7 +38,7 @@ PAGES = {
     ],
     "/books/1/": [
         ("750 BC", "公元前 750 年"),
-        ("on other sites, 1,234 ratings", "其他网站，1,234 个评分"),
+        ("on other sites, 1,234 ratings", "来自其他网站的 1,234 个评分"),
         ("English</dd>", "英语</dd>"),
     ],
     "/books/1/?explain=1": [("Behind this page", "页面背后"), (" round trips to Redis, ", "与 Redis 往返 ")],

@@ -5,6 +5,7 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from accounts.models import Session, User
+from catalog.local.index import local_copy
 from common import clock
 from common.middleware.policy import ADMIN_DIRECTIVES
 from mirror.redis.recorder import record
@@ -13,6 +14,7 @@ from shop.pagecache import middleware
 from shop.rowcache.daemon import run_once
 from social.models import Post
 from tests.support.accounts.people import make_people
+from tests.support.servers import PATIENCE_SECONDS
 from tests.support.shop.make import make_product, make_sale
 from tests.support.site.html import find_policy_violations
 from tests.support.warm_mirrors import rebuild
@@ -56,6 +58,7 @@ def test_anonymous_front_page_takes_one_round_trip(
     decay.rebuild_popularity()
     client.get(f"/books/{product.pk}/")
     run_once()
+    assert local_copy.ensure_loaded(PATIENCE_SECONDS)
     monkeypatch.setattr(middleware, "REFUSED_SECONDS", 0.0)  # the first request of a process also asks SQL
     for _ in range(2):
         client.get("/")
