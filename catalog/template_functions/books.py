@@ -107,8 +107,17 @@ def authors_linked(book: Mapping[str, Any]) -> SafeString:
     return link_authors(book["author_ids"], book["authors"])
 
 
-def first_author(book: Mapping[str, Any]) -> SafeString:
-    """Return the names of one or two authors with links, and of more the first with the number of others."""
+def first_author(book: Mapping[str, Any], known: int = 0) -> SafeString:
+    """Return the names of one or two authors with links, and of more the first with the number of others.
+
+    known: the author whose page it is, and who is left out: "with" the others; nothing if there are none.
+    """
+    if known:
+        others = [(pk, name) for pk, name in zip(book["author_ids"], book["authors"], strict=True) if pk != known]
+        if not others:
+            return SafeString()
+        ids, names = zip(*others, strict=True)
+        return format_html(gettext("with {names}"), names=first_author({"author_ids": ids, "authors": names}))
     ids, names = book["author_ids"], book["authors"]
     if len(names) <= MAX_NAMES:
         return link_authors(ids, names)
@@ -163,13 +172,16 @@ def filter_error(page: BookList, name: str) -> SafeString:
     return format_html('<p class="errors" id="f-{}-error">{}</p>', name, message) if message else SafeString()
 
 
-def cards(page: BookList) -> list[SafeString]:
-    """Return the cards of a page, one for each of its books. Only the visitor's shelves differ between visitors."""
+def cards(page: BookList, author: int = 0) -> list[SafeString]:
+    """Return the cards of a page, one for each of its books. Only the visitor's shelves differ between visitors.
+
+    author: whose page it is, if it is one.
+    """
     words = tuple(extras.render_card_extras(page.card_values))
     if not words:
         words = (SafeString(),) * len(page.books)
     raws = tuple(book.raw for book in page.books)
-    shared = _render_cards(raws, words)
+    shared = _render_cards(raws, words, author)
     if page.entries is None:
         return shared
     made = []
@@ -187,10 +199,10 @@ def _render_shelf(raw: bytes, shelf: str) -> SafeString:
 
 
 @remember_rendered(MAX_BYTES, measure=lambda made: sum(map(len, made)))
-def _render_cards(raws: tuple[bytes, ...], words: tuple[SafeString, ...]) -> list[SafeString]:
-    return [mark_safe(f"{_render_card(raw)}{more}</div>") for raw, more in zip(raws, words, strict=True)]
+def _render_cards(raws: tuple[bytes, ...], words: tuple[SafeString, ...], author: int = 0) -> list[SafeString]:
+    return [mark_safe(f"{_render_card(raw, author)}{more}</div>") for raw, more in zip(raws, words, strict=True)]
 
 
 @remember_rendered(MAX_BYTES)
-def _render_card(raw: bytes) -> SafeString:
-    return render_to_string("catalog/_card.html", {"book": orjson.loads(raw)})
+def _render_card(raw: bytes, author: int) -> SafeString:
+    return render_to_string("catalog/_card.html", {"book": orjson.loads(raw), "author": author})

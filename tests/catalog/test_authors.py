@@ -57,6 +57,15 @@ def test_the_page_has_books_by_popularity_and_posts_about_them(client: Client, a
     assert find_policy_violations(html) == []
 
 
+def test_cards_on_an_author_page_name_only_other_authors(client: Client, ann: Author) -> None:
+    html = client.get(f"/authors/{ann.pk}/?pages=2").content.decode()
+    bob = Author.objects.get(name="Bob")
+    assert html.count(f'<p class="card-by">with <a href="/authors/{bob.pk}/"><bdi>Bob</bdi></a></p>') == 1
+    assert html.count('class="card-by"') == 1
+    cards = client.get(f"/authors/{bob.pk}/").content.decode()
+    assert f'<p class="card-by">with <a href="/authors/{ann.pk}/"><bdi>Ann</bdi></a></p>' in cards
+
+
 def test_the_next_page_is_a_plain_link_or_a_part_for_htmx(client: Client, ann: Author) -> None:
     first = client.get(f"/authors/{ann.pk}/", headers=JSON).json()
     assert (first["id"], first["name"], first["count"], len(first["results"])) == (
@@ -101,15 +110,14 @@ def test_an_unknown_author_is_404(client: Client, ann: Author, pk: str) -> None:
 def test_every_card_and_book_page_links_to_its_authors(client: Client, ann: Author) -> None:
     bob, both = Author.objects.get(name="Bob"), Book.objects.get(title="Book 03")
     first, second = (f'<a href="/authors/{one.pk}/"><bdi>{one.name}</bdi></a>' for one in (ann, bob))
-    addresses = ("/books/?sort=-popular", f"/authors/{bob.pk}/")
-    for address in (f"/books/{both.pk}/", f"/books/{both.pk}/posts/", *addresses):
+    for address in (f"/books/{both.pk}/", f"/books/{both.pk}/posts/", "/books/?sort=-popular"):
         assert f"{first}, {second}" in client.get(address).content.decode(), address
     make_authors([(both, "Cid")])
     rebuild()
     warm_up_books()
     assert f"{first}, {second}, <a" in client.get(f"/books/{both.pk}/").content.decode()
-    for address in addresses:
-        assert f"{first} and 2 others<" in client.get(address).content.decode(), address
+    assert f"{first} and 2 others<" in client.get("/books/?sort=-popular").content.decode()
+    assert f">with {first}, <a" in client.get(f"/authors/{bob.pk}/").content.decode()
     client.cookies[settings.LANGUAGE_COOKIE_NAME] = "zh-hans"
     assert f"{first} 等 3 人<" in client.get("/books/?sort=-popular").content.decode()
 

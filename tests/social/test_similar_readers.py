@@ -88,7 +88,7 @@ def test_similar_readers_equal_plain_python(monkeypatch: pytest.MonkeyPatch) -> 
     people.follow(reader, stranger)
     drain_all()
     page = client.get("/people/").content.decode()
-    assert page.count(f'<bdi>{shown[0].person.name}</bdi>') == 1
+    assert page.count(f"<bdi>{shown[0].person.name}</bdi>") == 1
     people.unfollow(reader, stranger)
 
     # Followed, muted and blocked readers, and those who became private since, are left out.
