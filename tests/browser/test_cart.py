@@ -116,10 +116,10 @@ def test_a_new_part_works_as_soon_as_it_is_there(shelf: list[Product], person: P
 def test_copies_are_stepped_without_scripts(shelf: list[Product], plain: Page) -> None:
     put(plain, shelf[0], 2)
     plain.goto("/shop/cart/")
-    plain.get_by_role("button", name="One copy more of The Book of Sand").click()
+    plain.get_by_role("button", name="Add one copy of The Book of Sand").click()
     expect(plain.locator(".sums dd")).to_have_text("€37.50")
     plain.get_by_label("Quantity of The Book of Sand").fill("1")
-    plain.get_by_role("button", name="One copy less of The Book of Sand").click()
+    plain.get_by_role("button", name="Remove one copy of The Book of Sand").click()
     expect(plain.get_by_text("Your cart is empty.")).to_be_visible()
     plain.get_by_role("button", name="Undo").click()
     expect(plain.get_by_label("Quantity of The Book of Sand")).to_have_value("3")
