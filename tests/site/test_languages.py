@@ -127,7 +127,9 @@ def test_compiled_messages_are_loaded() -> None:
         assert [timesince(JUNE - age, JUNE) for age in (ONE_DAY, 31 * ONE_DAY)] == ["1\xa0天", "1\xa0个月"]
 
 
-@pytest.mark.parametrize("wrong", ["(?<!注)册", "账户", "[。，：；！？、）] (?! )", " [。，：；！？、（]", r"year\)[sd] 年"])
+@pytest.mark.parametrize(
+    "wrong", ["(?<!注)册", "账户", "[。，：；！？、）] (?! )", " [。，：；！？、（]", r"year\)[sd] 年"]
+)
 def test_chinese_has_one_word_for_each_concept_and_no_wide_gaps(wrong: str) -> None:
     assert [text for text in read_chinese() if re.search(wrong, text)] == []
 
