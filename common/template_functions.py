@@ -32,7 +32,7 @@ from jinja2.runtime import Context
 
 from common import bundles, frame
 from common.paths import make_absolute, make_path
-from common.spacing import close_gaps, colon, comma, count_rest, gap
+from common.spacing import close_gaps, colon, comma, gap
 from common.text import shorten_text
 from common.web.appearance import get_theme
 from common.web.visitors import get_visitor
@@ -175,7 +175,6 @@ FUNCTIONS: Final[Mapping[str, Any]] = {
     "absolute": make_absolute,
     "colon": colon,
     "comma": comma,
-    "count_rest": count_rest,
     "frame_footer": frame.render_footer,
     "frame_head": frame.render_head,
     "frame_header": frame.render_header,

@@ -21,7 +21,7 @@ def register_kinds() -> None:
     register(
         Kind(
             "order",
-            _("Your order is sent"),
+            _("Your order has been sent"),
             _("Your order %(title)s was sent."),
             _find_orders,
             has_people=False,
@@ -42,8 +42,8 @@ def register_kinds() -> None:
     register(
         Kind(
             "price",
-            _("A book is cheaper"),
-            _("%(title)s is cheaper now."),
+            _("The price of a book drops"),
+            _("The price of %(title)s has dropped."),
             _find_prices,
             has_people=False,
             ways=ASKED_WAYS,

@@ -70,7 +70,7 @@ class Shortage(NamedTuple):
 class SoldOut(Refused):
     """Some products have too few copies left. Nothing was reserved."""
 
-    message = _("Not enough copies are left. Someone else was faster.")
+    message = _("Sorry, there are not enough copies left.")
 
     def __init__(self, shortages: Sequence[Shortage]) -> None:
         super().__init__(shortages)

@@ -145,7 +145,7 @@ def _explain_ended_session(request: HttpRequest) -> HttpResponse:
     if get_author(request):
         return require_login(request)
     # The cart of a guest ends with the session. An order from it, of which the page is lost, does not.
-    messages.warning(request, _("Your visit has ended, and your cart is empty now. This form ordered nothing."))
+    messages.warning(request, _("Your session has ended and your cart is empty. Nothing was ordered."))
     return redirect_window(request, make_path("shop:guest_link"))
 
 

@@ -86,7 +86,7 @@ def send_link(request: HttpRequest) -> HttpResponse:
             return render_too_often(request, wait, make_path("shop:guest_link"))
         order_services.send_guest_link(form.cleaned_data["number"], form.cleaned_data["email"])
         messages.success(
-            request, _("If an order with this number was placed with this address, its link is on the way to it.")
+            request, _("If there is an order with this number and email address, we have sent its link there.")
         )
         return redirect_to_view("shop:guest_link")
     return render(request, "shop/guest_link.html", {"form": form})
@@ -129,5 +129,5 @@ def claim(request: HttpRequest, pk: int, token: str) -> HttpResponse:
     if request.method != "POST":
         return render(request, "shop/claim_order.html", {"view": view})
     order_services.claim_order(pk, get_user_id(request))
-    messages.success(request, _("The order is in your account now."))
+    messages.success(request, _("The order is now in your account."))
     return redirect_to_view("shop:order", pk)

@@ -75,7 +75,7 @@ def _change(request: HttpRequest) -> HttpResponse:
     if product_id is not None:
         is_price = kind == AlertKind.PRICE
         promise = (
-            _("We will tell you when this book is cheaper.")
+            _("We will tell you when the price drops.")
             if is_price
             else _("We will tell you when this book is back in stock.")
         )

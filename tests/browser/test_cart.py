@@ -57,13 +57,13 @@ def test_books_are_added_changed_and_removed(which: str, shelf: list[Product], r
     link.click()
     expect(page.locator(".sums dd")).to_have_text("€32.00")
     for step, sum_ in (
-        ("more", "€44.50"),
-        ("more", "€57.00"),
-        ("less", "€44.50"),
-        ("less", "€32.00"),
-        ("less", "€19.50"),
+        ("Add", "€44.50"),
+        ("Add", "€57.00"),
+        ("Remove", "€44.50"),
+        ("Remove", "€32.00"),
+        ("Remove", "€19.50"),
     ):
-        page.get_by_role("button", name=f"One copy {step} of The Book of Sand").click()
+        page.get_by_role("button", name=f"{step} one copy of The Book of Sand").click()
         expect(page.locator(".sums dd")).to_have_text(sum_)
     page.get_by_label("Quantity of The Book of Sand").fill("5")
     page.get_by_label("Quantity of The Book of Sand").press("Enter")
@@ -116,10 +116,10 @@ def test_a_new_part_works_as_soon_as_it_is_there(shelf: list[Product], person: P
 def test_copies_are_stepped_without_scripts(shelf: list[Product], plain: Page) -> None:
     put(plain, shelf[0], 2)
     plain.goto("/shop/cart/")
-    plain.get_by_role("button", name="One copy more of The Book of Sand").click()
+    plain.get_by_role("button", name="Add one copy of The Book of Sand").click()
     expect(plain.locator(".sums dd")).to_have_text("€37.50")
     plain.get_by_label("Quantity of The Book of Sand").fill("1")
-    plain.get_by_role("button", name="One copy less of The Book of Sand").click()
+    plain.get_by_role("button", name="Remove one copy of The Book of Sand").click()
     expect(plain.get_by_text("Your cart is empty.")).to_be_visible()
     plain.get_by_role("button", name="Undo").click()
     expect(plain.get_by_label("Quantity of The Book of Sand")).to_have_value("3")

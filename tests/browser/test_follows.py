@@ -4,9 +4,13 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from accounts.models import User
+from catalog.shelves.models import Shelf
+from catalog.shelves.services import put_on_shelf
+from common import clock
 from social.services import people
 from social.services.posts import create_post
-from tests.browser.conftest import OpenPage, settled
+from tests.browser.conftest import OpenPage, resize, settled
+from tests.support.catalog.make import make_book
 from tests.support.warm_mirrors import rebuild
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -87,6 +91,25 @@ def test_pressing_a_button_updates_the_other_list(town: dict[str, User], person:
     expect(following.get_by_role("button", name="Follow bob", exact=True)).to_be_focused()
     suggested.get_by_role("button", name="Follow bob", exact=True).click()
     expect(following.get_by_role("button", name="Unfollow bob", exact=True)).to_be_visible()
+
+
+def test_follow_is_filled_on_profiles_and_their_boxes_have_one_padding(town: dict[str, User], person: Page) -> None:
+    put_on_shelf(town["Döra O'Neil"].pk, make_book("Emma").pk, Shelf.READING, clock.now().date())
+    rebuild()
+    log_in(person)
+    clear = "rgba(0, 0, 0, 0)"
+    for name in ("Follow Döra O'Neil", "Unfollow bob"):
+        expect(person.get_by_role("button", name=name, exact=True).first).to_have_css("background-color", clear)
+    person.goto(DORA)
+    button = person.get_by_role("button", name="Follow Döra O'Neil", exact=True)
+    expect(button).not_to_have_css("background-color", clear)
+    for width, padding in ((1280, "24px"), (390, "16px")):
+        resize(person, width)
+        for box in (".person-head", ".profile-books", ".post"):
+            expect(person.locator(box).first).to_have_css("padding-left", padding)
+    button.click()
+    unfollow = person.get_by_role("button", name="Unfollow Döra O'Neil", exact=True)
+    expect(unfollow).to_have_css("background-color", clear)
 
 
 def test_pressed_button_keeps_the_focus(town: dict[str, User], person: Page) -> None:

@@ -200,12 +200,12 @@ def test_two_tags_are_removed_at_once_and_a_typed_tag_is_kept(
 
 def test_every_press_of_a_step_counts(cart: Page) -> None:
     held = HeldRequests(cart, "/shop/cart/")
-    more = cart.get_by_role("button", name="One copy more of Letters")
+    more = cart.get_by_role("button", name="Add one copy of Letters")
     more.click()
     held.wait()
     more.click()
     more.click()
-    cart.get_by_role("button", name="One copy less of Fictions").click()
+    cart.get_by_role("button", name="Remove one copy of Fictions").click()
     held.let_go()
     expect(quantity(cart, "Fictions")).to_have_count(0)
     expect(quantity(cart, "Letters")).to_have_value("4")

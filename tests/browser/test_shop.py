@@ -128,7 +128,7 @@ def test_refused_card_can_be_replaced_by_another(open_page: OpenPage, emma: Prod
     page.get_by_role("button", name="Place order and pay €12.50").click()
     expect(page.get_by_role("status").first).to_contain_text("Your card was declined")
     page.get_by_role("link", name="Not now").click()
-    expect(page.get_by_role("main")).to_contain_text("reserved for you")
+    expect(page.get_by_role("main")).to_contain_text("hold these books for you")
     page.get_by_role("link", name="Pay", exact=True).click()
     page.get_by_label("Card number").fill("4242 4242 4242 4242")
     page.get_by_role("button", name="Pay €12.50").click()

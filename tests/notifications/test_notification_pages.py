@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils.formats import date_format
+from django.utils.timezone import localdate
 from pytest_django.fixtures import Settings
 
 from accounts.models import User
@@ -55,7 +57,7 @@ def test_page_lists_notifications_with_links_and_quotes(client: Client, readers:
         likes.like_post(reader.pk, post.pk)
     drain_all()
     page = client.get("/notifications/").content.decode()
-    assert '<a class="name" href="/u/carol/"><bdi>carol</bdi></a> and <a class="name" href="/u/bob/">' in page
+    assert '<a class="name" href="/u/carol/"><bdi>carol</bdi></a> and <bdi>bob</bdi> liked' in page
     assert "liked your post." in page
     assert "A &lt;good&gt; book" in page
     assert f'href="/notifications/{Notification.objects.get().pk}/"' in page
@@ -215,8 +217,10 @@ def test_page_groups_by_day_with_the_pictures_of_readers(
     drain_all()
     page = client.get("/notifications/").content.decode()
     assert page.count('<svg class="avatar') >= 2
-    assert (">Today</h2>" in page, ">Earlier</h2>" in page) == (True, False)
     now = clock.now()
-    settings.CLOCK = lambda: now + timedelta(days=2)
-    page = client.get("/notifications/").content.decode()
-    assert (">Today</h2>" in page, ">Earlier</h2>" in page) == (False, True)
+    for days, title in ((0, "Today"), (1, "Yesterday"), (9, date_format(localdate(now)))):
+        settings.CLOCK = lambda days=days: now + timedelta(days=days)
+        page = client.get("/notifications/").content.decode()
+        assert f">{title}</h2>" in page
+        assert page.count("</h2>") == 1
+        assert page.count('<li class="notification unread">') == 2

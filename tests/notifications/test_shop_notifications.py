@@ -74,7 +74,7 @@ def test_an_imported_order_notifies_nobody(alice: User) -> None:
 
 def test_a_book_that_is_back_notifies_the_readers_who_wait(alice: User, client: Client, sold_out: Product) -> None:
     page = client.get(f"/books/{sold_out.pk}/").content.decode()
-    assert "Tell me when it is back" in page
+    assert "Tell me when it is back in stock" in page
     assert add(client, sold_out) == 200
     assert note_returns() == 0
     assert get_shown(alice) == []
@@ -110,7 +110,7 @@ def test_each_fall_of_a_price_causes_one_letter_to_a_verified_address(
     for product in (book, book, sold_out):
         ask = {"add": product.pk, "kind": "price", "next": "/shop/alerts/"}
         said = client.post("/shop/alerts/", ask, follow=True).content.decode()
-    assert "We will tell you when this book is cheaper." in said
+    assert "We will tell you when the price drops." in said
     assert said.count("for less than €") == 2
     rows = client.get("/shop/alerts/", headers=JSON).json()["results"]
     assert [(row["product"], row["kind"], row["price"]) for row in rows] == [
@@ -126,7 +126,7 @@ def test_each_fall_of_a_price_causes_one_letter_to_a_verified_address(
     assert [note_returns(), note_returns()] == [1, 0]
     assert get_shown(alice) == [("price", f"/books/{book.pk}/")]
     text = client.get("/notifications/").content.decode()
-    assert "Emma</bdi> is cheaper now." in text
+    assert "The price of <bdi>Emma</bdi> has dropped." in text
     assert "€10.00" in text
     # A second fall is no second letter until the reader asks again, from today's price.
     Product.objects.filter(pk=book.pk).update(price=800)
@@ -137,7 +137,7 @@ def test_each_fall_of_a_price_causes_one_letter_to_a_verified_address(
     assert [send_due(Way.EMAIL, 60), send_due(Way.EMAIL, 60)] == [1, 0]
     (letter,) = mail.outbox
     assert letter.to == ["alice@example.org"]
-    assert "Emma is cheaper now." in letter.body
+    assert "The price of Emma has dropped." in letter.body
     assert letter.extra_headers["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
     client.post("/shop/alerts/", {"add": book.pk, "kind": "price"})
     assert StockAlert.objects.get(product=book, back_at=None).cents == 800
@@ -159,10 +159,10 @@ def test_alerts_are_refused_for_other_books(alice: User, client: Client, sold_ou
 def test_the_button_on_the_page_of_a_book_becomes_its_answer(alice: User, client: Client, sold_out: Product) -> None:
     htmx = {"HX-Request": "true"}
     dear = make_product("Emma", price=1250, stock=5)
-    for product, kind, words in ((sold_out, "stock", "is back in stock"), (dear, "price", "is cheaper")):
+    for product, kind, words in ((sold_out, "stock", "this book is back in stock"), (dear, "price", "the price drops")):
         given = {"kind": kind, "next": f"/books/{product.pk}/"}
         answer = client.post("/shop/alerts/", given | {"add": product.pk}, headers=htmx).content.decode()
-        assert f'<p role="status">We will tell you when this book {words}.' in answer
+        assert f'<p role="status">We will tell you when {words}.' in answer
         assert f'name="remove" value="{product.pk}"' in answer
         again = client.post("/shop/alerts/", given | {"remove": product.pk}, headers=htmx).content.decode()
         assert f'name="add" value="{product.pk}"' in again
@@ -182,13 +182,13 @@ def test_the_page_of_a_book_shows_what_the_reader_waits_for(
     dear = make_product("Emma", price=1250, stock=5)
     if is_redis_away:
         redis_server.kill()
-    for product, kind, words in ((sold_out, "stock", "back in stock"), (dear, "price", "cheaper")):
+    for product, kind, words in ((sold_out, "stock", "this book is back in stock"), (dear, "price", "the price drops")):
         path, given = f"/books/{product.pk}/", {"kind": kind, "next": f"/books/{product.pk}/"}
         assert f'name="add" value="{product.pk}"' in client.get(path).content.decode()
         page = client.post("/shop/alerts/", given | {"add": product.pk}, follow=True).content.decode()
         for shown in (page, client.get(path).content.decode()):
             form = shown.partition('class="stock-alert"')[2].partition("</form>")[0]
-            assert f"We will tell you when this book is {words}." in form
+            assert f"We will tell you when {words}." in form
             assert 'role="status"' not in form  # which tells of events, and not of the page
             assert f'name="remove" value="{product.pk}"' in form
         # The other kind, and other readers, are asked.

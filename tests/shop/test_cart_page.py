@@ -278,7 +278,7 @@ def test_readers_see_the_delivery_to_their_last_country(client: Client, book: Pr
         text_of(client)
     assert len(seen.sql) == 1
     SavedAddress.objects.filter(pk=address.pk).update(country="DE")
-    assert "Delivery to Germany</dt><dd>free<" in text_of(client)
+    assert "Delivery to Germany</dt><dd>Free<" in text_of(client)
     DeliveryMethod.objects.filter(pk=method.pk).update(free_from=5000)
     forget_methods()
     assert "Spend €25.00 more for free delivery." in text_of(client)
@@ -312,7 +312,7 @@ def test_sold_out_carts_cost_no_delivery_and_lead_to_no_checkout(
     page = read_summary(client)
     for words in ("elivery", "€0.00", "€3.90", "VAT", "Total", "Proceed to checkout"):
         assert words not in page, words
-    assert "None of these books can be bought at present." in page
+    assert "None of these books are available right now." in page
     for answer in (client.get("/shop/checkout/"), client.post("/shop/checkout/", {"refresh": "1", "country": "DE"})):
         assert (answer.status_code, answer["Location"]) == (302, "/shop/cart/")
     # A further book that can be bought brings both back.

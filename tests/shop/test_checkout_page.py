@@ -103,7 +103,7 @@ def test_visitors_without_a_cart_come_to_the_cart_and_after_a_lost_login_to_the_
     assert client.get("/shop/checkout/")["Location"] == "/shop/cart/"
     # A guest has no login to return to.
     assert client.post("/shop/checkout/", GIVEN)["Location"] == "/shop/guest/"
-    assert "Your visit has ended" in text_of(client.get("/shop/guest/"))
+    assert "Your session has ended" in text_of(client.get("/shop/guest/"))
     client.cookies[readers.COOKIE] = readers.make_mark(1)  # a reader was logged in
     assert client.post("/shop/checkout/", GIVEN)["Location"].startswith("/accounts/login/?next=/accounts/resume/")
 
@@ -252,7 +252,7 @@ def test_a_shortage_shows_the_copies_left(desk: Client, book: Product) -> None:
     Product.objects.update(stock=2)
     page = desk.post("/shop/checkout/", GIVEN | before)
     assert page.status_code == 409
-    for words in ("Someone else was faster", "Only 2 left", "Your order was not placed"):
+    for words in ("not enough copies left", "Only 2 left", "Your order was not placed"):
         assert words in text_of(page)
     assert not FakeCharge.objects.exists()
 
@@ -266,7 +266,7 @@ def test_a_withdrawn_book_is_called_withdrawn(desk: Client, book: Product) -> No
         assert page.status_code == 409
         for words in ("A book in your cart is no longer sold", "No longer available", "Your order was not placed"):
             assert words in text_of(page)
-        assert "Someone else was faster" not in text_of(page)
+        assert "not enough copies left" not in text_of(page)
         assert "Sold out" not in text_of(page)
         # With nothing that can be bought there are no sums and no delivery.
         for words in ("€0.00", "VAT", 'class="sums"', 'class="delivery"'):
@@ -313,7 +313,7 @@ def test_a_refused_card_leads_to_another_attempt(desk: Client, book: Product) ->
     assert response["Location"] == f"/shop/orders/{order.pk}/pay/"
     page = desk.get(response["Location"])
     assert "Your card was declined. You were not charged." in text_of(page)
-    assert "reserved for you" in text_of(page)
+    assert "hold these books for you" in text_of(page)
     assert desk.post(response["Location"], {"card": ""}).status_code == 200
     assert desk.post(response["Location"], CARD_FIELDS)["Location"] == f"/shop/orders/{order.pk}/"
     assert Order.objects.get().state == OrderState.PAID

@@ -91,7 +91,7 @@ def test_the_page_of_a_book_shows_two_strips(client: Client, shelf: list[Product
     rebuild()
     html = _page(client, one.pk).content.decode()
     assert "Readers also bought" in html
-    assert "Bought after viewing this" in html
+    assert "What readers buy after viewing this book" in html
     assert ">Bought by 65% of viewers<" in html
     assert html.count('class="strip-book"') == 2 * MAX_SHOWN - 2  # two are in both, and shown once
     assert "€0.05" in html  # the price in the sale
@@ -107,7 +107,7 @@ def test_a_second_strip_of_fewer_than_three_other_books_is_left_out(client: Clie
     Recommendation.objects.update(bought=[[other.pk, 9.0, 9] for other in (*others[:2], *others[-6:])])
     rebuild()
     html = _page(client, one.pk).content.decode()
-    assert "Bought after viewing this" in html
+    assert "What readers buy after viewing this book" in html
     assert "Readers also bought" not in html
     Recommendation.objects.update(viewbuy=[])
     rebuild()

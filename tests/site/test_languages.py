@@ -9,6 +9,7 @@ from django.conf import settings
 from django.template import engines
 from django.test import Client
 from django.utils import translation
+from django.utils.formats import date_format
 from django.utils.safestring import mark_safe
 from django.utils.timesince import timesince
 from pytest_django.fixtures import Settings
@@ -25,8 +26,8 @@ pytestmark = pytest.mark.django_db
 
 # For each page: pairs of its English and its Chinese text.
 PAGES = {
-    "/": [("Find your next book", "找到下一本书"), ("Log in", "登录"), ("Skip to content", "跳到正文")],
-    "/books/": [("1 book</h2>", "1 本书</h2>"), ("Most read", "最多人读"), ("Filter by tag", "按标签筛选")],
+    "/": [("Find your next book", "遇见下一本好书"), ("Log in", "登录"), ("Skip to content", "跳到正文")],
+    "/books/": [("1 book</h2>", "1 本书</h2>"), ("Most read", "读者最多"), ("Filter by tag", "按标签筛选")],
     "/books/?q=ruby+%26": [("A tag is missing after “&amp;”.", "“&amp;”后面缺少标签。")],
     "/books/?q=rubi": [
         ("No books have the tag “rubi”.", "没有书带“rubi”这个标签。"),
@@ -37,7 +38,7 @@ PAGES = {
         ('class="not">not<', 'class="not">不含<'),
     ],
     "/books/1/": [
-        ("750 BC", "公元前 750 年"),
+        ("750 BC", "公元前750年"),
         ("on other sites, 1,234 ratings", "来自其他网站的 1,234 个评分"),
         ("English</dd>", "英语</dd>"),
     ],
@@ -126,7 +127,9 @@ def test_compiled_messages_are_loaded() -> None:
         assert [timesince(JUNE - age, JUNE) for age in (ONE_DAY, 31 * ONE_DAY)] == ["1\xa0天", "1\xa0个月"]
 
 
-@pytest.mark.parametrize("wrong", ["(?<!注)册", "账户", "[。，：；！？、）] (?! )", " [。，：；！？、（]"])
+@pytest.mark.parametrize(
+    "wrong", ["(?<!注)册", "账户", "[。，：；！？、）] (?! )", " [。，：；！？、（]", r"year\)[sd] 年"]
+)
 def test_chinese_has_one_word_for_each_concept_and_no_wide_gaps(wrong: str) -> None:
     assert [text for text in read_chinese() if re.search(wrong, text)] == []
 
@@ -137,6 +140,12 @@ def test_chinese_has_full_width_marks_and_a_space_beside_latin_words() -> None:
     formats = {"n月j日 H:i", "Y年n月j日"}
     texts = [re.sub(r"%\(\w+\)[sd]|</?\w[^>]*>", "", text) for text in read_chinese() if text not in formats]
     assert [text for text in texts if re.search(wrong, text)] == []
+
+
+def test_browsers_add_no_blanks_to_chinese_dates() -> None:
+    with translation.override("zh-hans"):
+        assert [date_format(JUNE, form) for form in ("DATE_FORMAT", "MONTH_DAY_FORMAT")] == ["2026年6月15日", "6月15日"]
+    assert "text-autospace: no-autospace" in (messages.ROOT / "common/static/css/base.css").read_text()
 
 
 def test_spaces_separate_latin_and_chinese_words_only() -> None:

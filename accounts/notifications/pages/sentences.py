@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from django.utils.html import escape
+from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -14,8 +14,10 @@ from common.spacing import close_gaps
 
 
 def render_sentence(shown: Shown) -> SafeString:
-    """Return the sentence of a notification, with links to its readers."""
-    people = _join_names(shown, [person_link(name) for name in shown.names])
+    """Return the sentence of a notification, with a link to the first reader."""
+    first = [person_link(name) for name in shown.names[:1]]
+    others = [format_html("<bdi>{}</bdi>", name) for name in shown.names[1:]]
+    people = _join_names(shown, first + others)
     values = {"people": people, "title": f"<bdi>{escape(shown.detail.title)}</bdi>"}
     # The names and the title are HTML, and the rest is a text of the site.
     return mark_safe(close_gaps(str(escape(shown.kind.sentence)) % values))

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
+from datetime import timedelta
 from typing import Any
 from urllib.parse import urlencode
 
@@ -9,9 +10,9 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.dateparse import parse_datetime
+from django.utils.formats import date_format
 from django.utils.timezone import is_aware, localdate
 from django.utils.translation import gettext as _
-from django.utils.translation import pgettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -58,10 +59,16 @@ def notifications(request: HttpRequest) -> HttpResponse:
 
 
 def _group_by_day(notifications: Sequence[selectors.Shown]) -> list[tuple[str, list[selectors.Shown]]]:
-    """Return the notifications of today, and the earlier ones, each with a title; no empty group."""
+    """Return the notifications of each day, with a title; no empty group."""
     today, groups = localdate(clock.now()), dict[str, list[selectors.Shown]]()
     for shown in notifications:
-        title = _("Today") if localdate(shown.time) >= today else pgettext("days", "Earlier")
+        day = localdate(shown.time)
+        if day >= today:
+            title = _("Today")
+        elif day == today - timedelta(days=1):
+            title = _("Yesterday")
+        else:
+            title = date_format(day)
         groups.setdefault(title, []).append(shown)
     return list(groups.items())
 
