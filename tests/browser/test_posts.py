@@ -186,7 +186,8 @@ def test_post_about_a_book_is_shown_and_deleted(open_page: OpenPage, alice: User
     page.get_by_role("button", name="Delete").click()
     expect(page.get_by_text("Your post was deleted.")).to_be_visible()
     page.goto(f"/books/{book.pk}/")
-    expect(page.get_by_text("No posts about this book yet.")).to_be_visible()
+    expect(page.get_by_label("What do you think of “Emma”?")).to_be_visible()
+    expect(page.get_by_text("Clever and rich")).to_have_count(0)
 
 
 def test_post_pages_are_accessible_and_fit(open_page: OpenPage, alice: User, audit: Audit) -> None:
