@@ -6,6 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
+from catalog.books.rows import BookRows
 from common.public_pages import public_page
 from common.web import get_viewer_id
 from config.pages.own import find_own_page
@@ -19,14 +20,15 @@ MAX_POSTS: Final = 6
 def home(request: HttpRequest) -> HttpResponse:
     """Show a reader's own sections, if there are any, and to others a welcome, new books and the latest posts.
 
-    The template ``home_own.html`` gets the sections as ``own``, an ``OwnPage``.
+    The template ``home_own.html`` gets the sections as ``own``, an ``OwnPage``. Rows of books are filled by ``rows``.
     """
     viewer = get_viewer_id(request)
     own = None if viewer is None else find_own_page(viewer)
     if own is not None and own.has_sections:
-        return render(request, "home_own.html", {"own": own})
+        return render(request, "home_own.html", {"own": own, "rows": own.rows})
     shown: dict[str, Any] = {
         "posts": get_latest_posts(viewer, MAX_POSTS),
         "is_new": own is not None,
+        "rows": BookRows(),
     }
     return render(request, "home.html", shown)

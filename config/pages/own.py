@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from catalog.books.records import BookRecord
+from catalog.books.rows import BookRows
 from catalog.readings.volumes import find_next_volumes
 from catalog.shelves.forms import get_today
 from catalog.shelves.models import Shelf
@@ -19,7 +20,8 @@ MAX_READING: Final = 4  # books
 MAX_FINISHED: Final = 20  # books that were read last, from which others follow
 MAX_POSTS: Final = 3
 MAX_SIMILAR: Final = 3  # readers
-MAX_VOLUMES: Final = 8
+MAX_REASONS: Final = 2
+MAX_BOOKS: Final = 8  # of a row
 FEW_BOOKS: Final = 10  # on shelves; readers with fewer see a link to the first steps
 LIKED_HALVES: Final = 8  # the lowest rating of a book that the reader liked, in halves of a star
 
@@ -39,12 +41,13 @@ class OwnBooks(NamedTuple):
 
 
 class OwnPage(NamedTuple):
-    """A reader's front page. sales: all current and coming ones. year: that of the goal."""
+    """A reader's front page. sales: all current and coming ones. year: that of the goal. rows: those of the books."""
 
     books: OwnBooks
     posts: PostPage
     sales: Sequence[SaleView]
     year: int
+    rows: BookRows
 
     @property
     def has_sections(self) -> bool:
@@ -66,7 +69,25 @@ def find_own_page(user_id: int) -> OwnPage:
         books = reads(_find_own_books, user_id, year)
         posts = reads(get_newest_home_posts, user_id, MAX_POSTS)
         sales = reads(get_sales)
-    return OwnPage(books.value, posts.value, sales.value, year)
+    rows = BookRows()
+    return OwnPage(_fill_rows(rows, books.value), posts.value, sales.value, year, rows)
+
+
+def _fill_rows(rows: BookRows, found: OwnBooks) -> OwnBooks:
+    """Return what was found with each book once, in the order of the page."""
+    reading = rows.fill(found.reading, MAX_READING, lambda entry: entry.book["id"])
+    reasons: list[Reason] = []
+    for reason in found.reasons:
+        books = rows.fill(reason.books, MAX_BOOKS, _get_id) if len(reasons) < MAX_REASONS else []
+        if books:
+            reasons.append(Reason(reason.liked, books))
+    # Found nowhere else, so that the last one is shown too
+    volumes = rows.fill(found.volumes, MAX_BOOKS, _get_id, least=1)
+    return found._replace(reading=reading, reasons=reasons, volumes=volumes)
+
+
+def _get_id(found: PricedBook) -> int:
+    return found.book["id"]
 
 
 def _find_own_books(user_id: int, year: int) -> OwnBooks:
@@ -86,12 +107,11 @@ def _find_derived(user_id: int) -> tuple[list[Reason], list[PricedBook]]:
     with together() as reads:
         reasons = reads(recommend_by_books, user_id, liked)
         volumes = reads(_find_volumes, user_id, [entry.book for entry in finished])
-    recommended = {found.book["id"] for reason in reasons.value for found in reason.books}
-    return reasons.value, [found for found in volumes.value if found.book["id"] not in recommended]
+    return reasons.value, volumes.value
 
 
 def _find_volumes(user_id: int, books: Sequence[BookRecord]) -> list[PricedBook]:
-    return find_unshelved(user_id, find_next_volumes(books))[:MAX_VOLUMES]
+    return find_unshelved(user_id, find_next_volumes(books))
 
 
 def _is_liked(entry: ShelvedBook) -> bool:

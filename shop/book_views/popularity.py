@@ -42,6 +42,7 @@ MAX_CACHED_RANK: Final = 10_000  # books with cached pages
 # and a rebuild reads SQL no further back.
 MAX_AGE_PERIODS: Final = 30
 MIN_SCORE: Final = 0.5**MAX_AGE_PERIODS
+SPARE_BOOKS: Final = 8  # read beyond those that are asked for, because some may be deleted
 MAX_SQL_VIEWS: Final = 5_000  # newest views that a page reads while Redis is away
 
 _count_script = script(Path(__file__).parents[1] / "lua" / "saw.lua")
@@ -148,12 +149,11 @@ def get_popular_books(count: int) -> PopularBooks:
 
 
 def _ask_for_leaders(count: int) -> Question[list[int]]:
-    """Return the question for the ids of the most viewed books, twice as many as are shown."""
+    """Return the question for the ids of the most viewed books, and of some more."""
 
     def ask(pipe: RedisPipeline) -> None:
         pipe.get(keys.popularity_marker())
-        # More than needed, because some may be deleted.
-        pipe.zrange(keys.popularity(), 0, 2 * count - 1)
+        pipe.zrange(keys.popularity(), 0, count + SPARE_BOOKS - 1)
 
     def decode(replies: list[Any]) -> list[int]:
         stamp, ids = replies
@@ -163,7 +163,7 @@ def _ask_for_leaders(count: int) -> Question[list[int]]:
             raise AskSql  # the counts are incomplete
         return [int(pk) for pk in ids]
 
-    return Question(["book"], ask, decode, lambda: _load_leaders_from_sql(2 * count))
+    return Question(["book"], ask, decode, lambda: _load_leaders_from_sql(count + SPARE_BOOKS))
 
 
 def _load_leaders_from_sql(count: int) -> list[int]:

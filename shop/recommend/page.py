@@ -7,6 +7,7 @@ from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
 from catalog.books import extras
+from catalog.books.rows import BookRows
 from catalog.listing import BookRecord
 from common.rendered import remember_rendered
 from shop import keys
@@ -14,7 +15,6 @@ from shop.recommend import selectors
 from shop.recommend.selectors import RecommendationRecord, RecommendationStrips, Recommended
 
 MAX_BYTES: Final = 12_000_000  # of remembered cards; each takes about 2 kB
-MIN_LEFT: Final = 3  # books of a second strip beside the first one
 
 
 def register_extra() -> None:
@@ -60,12 +60,9 @@ def render_strips(strips: RecommendationStrips) -> SafeString:
     """Render both strips, or nothing if both are empty. The second one has no book of the first one."""
     if not any(strips):
         return SafeString()
-    bought = strips.bought
-    if strips.viewbuy:
-        first = {one.book["id"] for one in strips.viewbuy}
-        left = [one for one in bought if one.book["id"] not in first]
-        bought = left if len(left) >= MIN_LEFT else []
-    shown = {"viewbuy": list(_render_cards(strips.viewbuy)), "bought": list(_render_cards(bought))}
+    rows = BookRows()
+    viewbuy, bought = (rows.fill(strip, selectors.MAX_SHOWN, lambda one: one.book["id"]) for strip in strips)
+    shown = {"viewbuy": list(_render_cards(viewbuy)), "bought": list(_render_cards(bought))}
     return render_to_string("shop/_recommended.html", shown)
 
 

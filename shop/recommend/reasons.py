@@ -13,8 +13,6 @@ from shop.selectors.products import get_products_and_books
 MAX_LIKED: Final = 8  # liked books whose recommendations are read
 MAX_CANDIDATES: Final = 16  # recommendations of a liked book that are looked up
 MAX_SOURCES: Final = 3  # liked books with recommendations that are looked up
-MAX_REASONS: Final = 2
-MAX_BOOKS: Final = 8  # of a reason
 
 
 class PricedBook(NamedTuple):
@@ -28,11 +26,12 @@ class Reason(NamedTuple):
     """A book that the reader liked, and books that others bought with it, best first."""
 
     liked: BookRecord
-    books: list[PricedBook]
+    books: Sequence[PricedBook]
 
 
 def recommend_by_books(user_id: int, liked: Sequence[BookRecord]) -> list[Reason]:
-    """Return recommendations for a reader who likes these books, without books on the reader's shelves.
+    """Return recommendations for a reader who likes these books, without books on the reader's shelves. A book may have
+    several reasons.
 
     From warm mirrors: 2 round trips and no SQL.
     """
@@ -44,13 +43,7 @@ def recommend_by_books(user_id: int, liked: Sequence[BookRecord]) -> list[Reason
             rankings[pk] = list(dict.fromkeys(others))[:MAX_CANDIDATES]
     ids = list(dict.fromkeys(other for others in rankings.values() for other in others))
     left = {found.book["id"]: found for found in find_unshelved(user_id, ids)}
-    reasons = []
-    for pk, others in rankings.items():
-        # Each book once, with its first reason.
-        books = [left.pop(other) for other in [each for each in others if each in left][:MAX_BOOKS]]
-        if books:
-            reasons.append(Reason(sources[pk], books))
-    return reasons[:MAX_REASONS]
+    return [Reason(sources[pk], [left[other] for other in others if other in left]) for pk, others in rankings.items()]
 
 
 def find_unshelved(user_id: int, ids: Sequence[int]) -> list[PricedBook]:

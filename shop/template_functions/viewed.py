@@ -10,6 +10,7 @@ from django.utils.translation import gettext
 from jinja2 import pass_context
 from jinja2.runtime import Context
 
+from catalog.books.rows import BookRows
 from catalog.listing import BookRecord
 from catalog.selectors import find_books
 from catalog.shelves.widgets import render_strip_shelves
@@ -25,13 +26,14 @@ from shop.visitors import get_session_digest
 
 MAX_BYTES: Final = 8_000_000  # of remembered cards; each takes about 2 kB
 MAX_BOOKS: Final = 8  # per row, on wide screens
+MAX_READ: Final = 2 * MAX_BOOKS  # per row: some stand in rows above
 DAY: Final = 86_400  # seconds
 
 
 @pass_context
 def most_viewed(context: Context) -> SafeString:
     """Show the most viewed books. Two round trips, unless they were read ahead; one for shelves."""
-    popular = popularity.get_popular_books(MAX_BOOKS)
+    popular = popularity.get_popular_books(MAX_READ)
     # The list of all is that of the most read ones.
     title, sort = (gettext("Most viewed"), "") if popular.is_viewed else (gettext("Most read"), "popular")
     return _render_strip(context, "most-viewed", title, sort, popular.books, popular.products)
@@ -52,7 +54,7 @@ def on_sale(context: Context, sales: Sequence[SaleView] | None = None) -> SafeSt
     if sales is None:
         sales = get_sales()
     sale = next((each for each in sales if each.is_on), None) or min(sales, key=lambda each: each.starts, default=None)
-    offers = sale.offers[:MAX_BOOKS] if sale else []
+    offers = _get_rows(context).fill(sale.offers if sale else [], MAX_BOOKS, lambda offer: offer.id)
     shelves = render_strip_shelves(context["request"], [(offer.id, offer.title) for offer in offers])
     shown = {"sale": sale, "offers": list(zip(offers, shelves, strict=True))}
     return render_part(context, "shop/_on_sale.html", shown)
@@ -62,7 +64,7 @@ def on_sale(context: Context, sales: Sequence[SaleView] | None = None) -> SafeSt
 def last_viewed(context: Context) -> SafeString:
     """Show the visitor's last viewed books; nothing, at no cost, for visitors without a session."""
     request: HttpRequest = context["request"]
-    books = visits.get_last_viewed(get_session_digest(request), MAX_BOOKS)
+    books = visits.get_last_viewed(get_session_digest(request), MAX_READ)
     return _render_strip(context, "last-viewed", gettext("Recently viewed"), "", books, {})
 
 
@@ -86,8 +88,10 @@ def _render_strip(
     books: Sequence[BookRecord],
     products: Mapping[int, ProductRecord],
 ) -> SafeString:
-    """Show a row of books with the prices of those in ``products``, and a link to all in the order ``sort``, if any."""
-    books = books[:MAX_BOOKS]
+    """Show a row of books that stand in no row above, with the prices of those in ``products``, and a link to all in
+    the order ``sort``, if any.
+    """
+    books = _get_rows(context).fill(books, MAX_BOOKS, lambda book: book["id"])
     prices = [render_card_price(products.get(book["id"])) for book in books]
     shelves = render_strip_shelves(context["request"], [(book["id"], book["title"]) for book in books])
     shown = {
@@ -97,6 +101,11 @@ def _render_strip(
         "books": list(zip(books, prices, shelves, strict=True)),
     }
     return render_part(context, "shop/_strip.html", shown)
+
+
+def _get_rows(context: Context) -> BookRows:
+    rows: BookRows = context["rows"]
+    return rows
 
 
 def countdown(sale: SaleView) -> SafeString:

@@ -83,3 +83,15 @@ def test_posts_about_books_stand_in_two_columns(first: Book, open_page: OpenPage
         resize(page, 390)
         assert len(set(measure_columns(page))) == 1
         assert find_overflows(page, (320, 640, 1920)) == []
+
+
+def test_cover_price_and_button_are_above_the_fold(first: Book, open_page: OpenPage) -> None:
+    page = open_page()
+    page.goto(f"/books/{first.pk}/")
+    for width in (390, 640, 700, 800, 1280):
+        resize(page, width)
+        for part in (".book-cover", ".buy-box .price", ".buy-box .button"):
+            box = page.locator(part).first.bounding_box()
+            assert box, (part, width)
+            assert box["y"] + box["height"] < 760, (part, width)  # a phone's window without its bars
+        assert page.locator(".buy-box .button").first.bounding_box()["width"] > 100, width  # type: ignore[index]

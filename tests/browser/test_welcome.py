@@ -6,12 +6,12 @@ from playwright.sync_api import expect
 from pytest_django.live_server_helper import LiveServer
 
 from accounts.models import User
-from catalog.models import Book, Tag
+from catalog.models import Author, Book, Tag
 from catalog.shelves.models import Shelf
 from catalog.shelves.services import put_on_shelf, rate_book, set_goal
 from shop.models import Recommendation
 from social.services.posts import create_post
-from tests.browser.conftest import Audit, OpenPage
+from tests.browser.conftest import Audit, OpenPage, find_overflows, resize
 from tests.browser.test_loginlog import sign_in
 from tests.support.shop.make import make_product
 from tests.support.warm_mirrors import catch_up, rebuild
@@ -56,3 +56,32 @@ def test_a_new_reader_takes_the_steps_by_keyboard(open_page: OpenPage, audit: Au
     assert audit(page) == []
     page.get_by_role("link", name="Update progress").press("Enter")
     expect(page.get_by_label("I am at")).to_be_visible()
+
+
+TOPS = "names => names.map(name => document.getElementById(name).getBoundingClientRect().top + scrollY)"
+
+
+def test_short_rows_stand_beside_each_other_and_the_goal_below_the_books(
+    open_page: OpenPage, live_server: LiveServer
+) -> None:
+    rita, today = User.objects.create_user("rita"), timezone.localdate()
+    now, first, second, other = (
+        make_product(title).book for title in ("Now", "One (Tale, #1)", "Two (Tale, #2)", "Other")
+    )
+    author = Author.objects.create(name="Ann Author")
+    author.books.set([first, second])
+    put_on_shelf(rita.pk, now.pk, Shelf.READING, today)
+    put_on_shelf(rita.pk, first.pk, Shelf.READ, today)
+    set_goal(rita.pk, today.year, 12)
+    rebuild()
+    page = sign_in(open_page(), rita, live_server)
+    page.goto(f"/books/{other.pk}/")
+    page.goto("/")
+    for width, is_beside in ((1280, True), (390, False)):
+        resize(page, width)
+        volumes, viewed = page.evaluate(TOPS, ["next-volumes", "last-viewed"])
+        assert (volumes == viewed) == is_beside, width
+        assert volumes <= viewed, width
+    reading, goal = page.evaluate(TOPS, ["continue-reading", "goal"])
+    assert reading < goal
+    assert find_overflows(page, [320, 390, 768, 1280, 1920]) == []

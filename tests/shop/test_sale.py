@@ -342,14 +342,18 @@ def test_the_cheapest_sale_makes_the_price(client: Client, warm: None) -> None:
 
 @pytest.mark.parametrize("stock", [5, 6])
 def test_rows_of_the_front_page_have_ratings_and_prices(client: Client, warm: None, stock: int) -> None:
-    product = make_product("Dear", price=1999, stock=stock)
-    Book.objects.filter(pk=product.pk).update(rating=4.25)
-    make_sale(product, price=1499)
+    products = [make_product(f"Dear {number}", price=1999, stock=stock) for number in range(24)]
+    Book.objects.update(rating=4.25)
+    make_sale(*products, price=1499)
     cached()
     page = text_of(client, "/")
-    for name in ("most-viewed", "new-books"):
+    shown: list[str] = []
+    for name in ("on-sale", "most-viewed", "new-books"):
         row = page.partition(f'aria-labelledby="{name}"')[2].partition("</section>")[0]
-        assert "4.25" in row
+        assert "4.25" in row or name == "on-sale"
         assert "€14.99" in row
+        shown += re.findall(r'<h3[^>]*><a href="([^"]+)"', row)
+    assert len(shown) >= 2 * 8 + 3  # rows of eight, and what is left of a page of the list
+    assert len(set(shown)) == len(shown)
     assert ("Only 5 left" in page) == (stock == 5)
     assert "6 left" not in page

@@ -20,7 +20,7 @@ from shop.models import Recommendation
 from social.profiles.similar import rebuild_similar_readers
 from social.services import people
 from social.services.posts import create_post
-from tests.support.shop.make import make_product
+from tests.support.shop.make import make_product, make_sale
 from tests.support.social.timelines import warm_up
 from tests.support.warm_mirrors import catch_up, rebuild
 
@@ -155,3 +155,24 @@ def test_visitors_without_a_login_see_no_own_section(town: Town) -> None:
     page = Client().get("/").content.decode()
     assert not [heading for heading in OWN if heading in page.partition("</nav>")[2] and heading != "Feed"]
     assert "A post by Fred" in page
+
+
+def test_no_book_stands_twice(town: Town) -> None:
+    _read_books(town)
+    more = [make_product(f"More {number}").book for number in range(24)]
+    second = town.titles["Two (Tale, #2)"]
+    rate_book(town.reader.pk, more[0].pk, 10, timezone.localdate())
+    ranking = [[book.pk, 20.0 - number, 9] for number, book in enumerate(more[1:13])]
+    Recommendation.objects.update_or_create(product_id=more[0].pk, defaults={"bought": [[second, 30.0, 9], *ranking]})
+    Recommendation.objects.filter(product_id=town.titles["Liked"]).update(bought=ranking)
+    make_sale(*(book.product for book in more[8:20]))
+    rebuild()
+    town.client.get(f"/books/{more[21].pk}/")
+    sections = re.findall(r'aria-labelledby="([a-z0-9-]+)">(.*?)</section>', town.read_page(), re.DOTALL)
+    rows = [(name, section) for name, section in sections if '<ul class="strip">' in section]
+    shown = {name: re.findall(r'<h3[^>]*><a href="([^"]+)"', row) for name, row in rows}
+    addresses = [address for row in shown.values() for address in row]
+    assert len(set(addresses)) == len(addresses)
+    assert {"continue-reading", "last-viewed", "on-sale", "most-viewed"} < set(shown)
+    assert [len(row) for name, row in shown.items() if name.startswith("because-")] == [8, 5]
+    assert "next-volumes" not in shown  # the next volume is recommended

@@ -168,6 +168,7 @@ def test_the_header_marks_the_part_of_the_site(client: Client) -> None:
         for browser, wanted in ((client, link), (guest, guests_link)):
             page = browser.get(address).content.decode()
             nav = page[page.find('<ul class="nav">') : page.find("</nav>")]
-            assert (f'href="{wanted}" {marked}' in nav) if wanted else (marked not in nav), (address, wanted)
+            in_nav = wanted and wanted != "/accounts/"  # the menu of the reader is not in the list
+            assert (f'href="{wanted}" {marked}' in nav) if in_nav else (marked not in nav), (address, wanted)
             assert not page or 'placeholder="Search"' in page
             assert ('own-menu" aria-current="true"' in page) == (wanted == "/accounts/"), address
