@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Generic, Protocol, TypeVar, cast
 
+from django.db import connections
+
 from mirror import registry
 from mirror.declare.entries import Contribution, Entry
 from mirror.outbox.identity import database_identity
@@ -219,7 +221,7 @@ class LocalCopy(Generic[S]):
 
     def _start_worker(self, *, at_once: bool = False) -> None:
         """Start to load or update the copy, unless a thread is running or has just failed."""
-        # Read here, so that the thread needs no database.
+        # Read here, so that the thread usually needs no database.
         database_identity()
         with self._starting:
             if self._is_working():
@@ -245,6 +247,9 @@ class LocalCopy(Generic[S]):
         except Exception:
             self._retry_at = time.monotonic() + COPY_RETRY_SECONDS
             logger.exception("The copy of %s could not be made", self.name)
+        finally:
+            # A foreign marker makes the thread ask SQL whether the database was replaced.
+            connections.close_all()
 
     def _caught_up(self, redis: RedisClient, held: _Held[S]) -> bool:
         try:

@@ -6,18 +6,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db.backends.signals import connection_created
 from redis import Redis
 from redis.client import Pipeline
 
 from mirror import registry
 from mirror.comparison.plan import encode_feed, place
 from mirror.declare.entries import Contribution, Entry, Field, Scored, Value, single
+from mirror.outbox.identity import database_identity
 from mirror.read import local
 from mirror.read.local import LocalCopy
 from mirror.read.reads import read
 from mirror.redis import naming
-from mirror.redis.clients import breaker
+from mirror.redis.clients import breaker, relay_client
 from mirror.redis.recorder import record
+from mirror.redis.session import get_pool
 from mirror.relay import apply
 from mirror.relay.drains import drain_all
 from mirror.relay.sql_only import sql_only
@@ -215,6 +218,24 @@ def test_copy_of_a_cold_mirror_is_neither_used_nor_loaded(loaded: Counting, redi
     other = Counting()
     assert not other.ensure_loaded()
     assert other.loads == 0
+
+
+def test_thread_that_asks_sql_about_a_foreign_marker_leaves_no_connection_open(loaded: Counting, redis: Redis) -> None:
+    name = naming.marker("titem")
+    redis.set(name, (redis.get(name) or b"").replace(database_identity().encode(), b"another"))
+    opened: list[Any] = []
+
+    def note(sender: object, connection: Any, **kwargs: object) -> None:
+        opened.append(connection)
+
+    connection_created.connect(note)
+    other = Counting()
+    try:
+        get_pool(relay_client()).asked_at = 0.0
+        assert not other.ensure_loaded()
+    finally:
+        connection_created.disconnect(note)
+    assert [one.connection for one in opened] == [None]
 
 
 def test_redis_emptied_between_marker_and_data_is_noticed(mirrored: FedItems, loaded: Counting) -> None:
