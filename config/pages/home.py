@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from catalog.books.rows import BookRows
+from catalog.books import BookRows
 from common.public_pages import public_page
 from common.web import get_viewer_id
 from config.pages.own import find_own_page

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from catalog.books import BookRows
 from catalog.books.records import BookRecord
-from catalog.books.rows import BookRows
 from catalog.readings.volumes import find_next_volumes
 from catalog.shelves.forms import get_today
 from catalog.shelves.models import Shelf

@@ -6,8 +6,7 @@ from typing import Any, Final
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
-from catalog.books import extras
-from catalog.books.rows import BookRows
+from catalog.books import BookRows, extras
 from catalog.listing import BookRecord
 from common.rendered import remember_rendered
 from shop import keys

@@ -10,7 +10,7 @@ from django.utils.translation import gettext
 from jinja2 import pass_context
 from jinja2.runtime import Context
 
-from catalog.books.rows import BookRows
+from catalog.books import BookRows
 from catalog.listing import BookRecord
 from catalog.selectors import find_books
 from catalog.shelves.widgets import render_strip_shelves
