@@ -89,7 +89,7 @@ def icon(name: str) -> SafeString:
 
 @cache
 def _draw_icon(sprite: str, name: str) -> SafeString:
-    drawn = '<svg class="icon" aria-hidden="true" focusable="false"><use href="{}#{}"/></svg>'
+    drawn = '<svg class="icon" aria-hidden="true"><use href="{}#{}"/></svg>'
     return format_html(drawn, sprite, name)
 
 

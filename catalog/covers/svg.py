@@ -19,7 +19,7 @@ def draw_cover(facts: CoverFacts) -> SafeString:
     texts = "".join(map(_render_line, plan.lines))
     return mark_safe(
         f'<svg class="cover cloth-{plan.cloth} type-{plan.design.typeface}" viewBox="0 0 120 180" aria-hidden="true"'
-        f' focusable="false"><path class="cloth" d="M0 0h120v180H0z"/>{_render_shapes(plan)}{texts}</svg>'
+        f'><path class="cloth" d="M0 0h120v180H0z"/>{_render_shapes(plan)}{texts}</svg>'
     )
 
 

@@ -32,7 +32,7 @@ def star_label(halves: int) -> str:
 def show_stars(halves: int) -> SafeString:
     """Return a rating as five stars, of which so many halves are filled."""
     drawn = (
-        '<span class="stars" title="{label}"><svg viewBox="0 0 120 24" aria-hidden="true" focusable="false">'
+        '<span class="stars" title="{label}"><svg viewBox="0 0 120 24" aria-hidden="true">'
         '{use}/><svg width="{width}" height="24">{use} class="filled"/></svg></svg>'
         '<span class="sr-only">{label}</span></span>'
     )

@@ -1,3 +1,18 @@
+// htmx reads this when the page is parsed. Pages have neither inline styles nor inline scripts, and none is kept.
+Object.assign(htmx.config, {
+  includeIndicatorStyles: false,
+  defaultSettleDelay: 0,
+  allowEval: false,
+  selfRequestsOnly: true,
+  historyCacheSize: 0,
+  refreshOnHistoryMiss: true,
+  responseHandling: [
+    { code: "204", swap: false },
+    { code: "[23]..|400|409|429", swap: true },
+    { code: "...", swap: false, error: true },
+  ],
+});
+
 // If a part of a page fails to load, open the whole page (for a form: the page in data-way), which shows the error.
 // Parts that poll try again instead.
 const goThere = ({ detail: { elt, pathInfo } }) =>

@@ -18,7 +18,7 @@ SHOWN_SIZES: Final = (40, 128)  # pixels, in small and large
 # stands beside the picture.
 _FILE: Final = '<img class="avatar" src="{}" width="{}" height="{}" alt="" loading="lazy" decoding="async">'
 _DRAWN: Final = (
-    '<svg class="avatar cloth-{}" width="{}" height="{}" viewBox="0 0 40 40" aria-hidden="true" focusable="false">'
+    '<svg class="avatar cloth-{}" width="{}" height="{}" viewBox="0 0 40 40" aria-hidden="true">'
     '<circle class="cloth" cx="20" cy="20" r="20"/><text x="20" y="27" font-size="20" text-anchor="middle">{}</text>'
     "</svg>"
 )
