@@ -26,7 +26,12 @@ pytestmark = pytest.mark.django_db
 
 # For each page: pairs of its English and its Chinese text.
 PAGES = {
-    "/": [("Find your next book", "遇见下一本好书"), ("Log in", "登录"), ("Skip to content", "跳到正文")],
+    "/": [
+        ("Find your next book", "遇见下一本好书"),
+        ("Log in", "登录"),
+        ("Skip to content", "跳到正文"),
+        (": fantasy + young adult", "试试：奇幻 + 青少年"),
+    ],
     "/books/": [("1 book</h2>", "1 本书</h2>"), ("Most read", "读者最多"), ("Filter by tag", "按标签筛选")],
     "/books/?q=ruby+%26": [("A tag is missing after “&amp;”.", "“&amp;”后面缺少标签。")],
     "/books/?q=rubi": [
@@ -39,7 +44,7 @@ PAGES = {
     ],
     "/books/1/": [
         ("750 BC", "公元前750年"),
-        ("on other sites, 1,234 ratings", "来自其他网站的 1,234 个评分"),
+        ("(1,234 on other sites)", "· 站外 1,234 人评分"),
         ("English</dd>", "英语</dd>"),
     ],
     "/books/1/?explain=1": [("Behind this page", "页面背后"), (" round trips to Redis, ", "与 Redis 往返 ")],
