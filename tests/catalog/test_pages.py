@@ -112,6 +112,13 @@ def test_a_book_page_has_all_its_tags_as_links(client: Client, shelf: dict[str, 
         assert words in html
 
 
+def test_a_book_without_facts_has_no_list_of_details(client: Client, shelf: dict[str, Book]) -> None:
+    thin = Book.objects.create(title="Thin")
+    for book, shown in ((shelf["Rails"], 1), (thin, 0)):
+        html = client.get(f"/books/{book.pk}/").content.decode()
+        assert html.count('<dl class="facts">') == html.count('id="details"') == shown
+
+
 @pytest.mark.parametrize("path", ["/books/", "/books/?q=ruby", "/books/?q=ruby+%26", "/books/?q=none", "/books/{pk}/"])
 def test_pages_have_no_inline_code_and_no_external_resources(client: Client, shelf: dict[str, Book], path: str) -> None:
     html = client.get(path.format(pk=shelf["Rails"].pk)).content.decode()
