@@ -131,7 +131,7 @@ class PayForm(forms.Form):
         if self.test_cards and not self.is_bound:
             next_year = timezone.localdate(clock.now()).year + 1
             for name, text in zip(
-                CARD_FIELDS, (self.test_cards[0].number, f"12/{next_year % 100}", "123"), strict=True
+                CARD_FIELDS, (self.test_cards[0].shown_number, f"12/{next_year % 100}", "123"), strict=True
             ):
                 self.fields[name].widget.attrs["value"] = text
 

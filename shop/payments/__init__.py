@@ -7,6 +7,7 @@ shop depends on the provider; ``fake_callbacks.py`` belongs to the fake one.
 
 import re
 import secrets
+import textwrap
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import Enum
@@ -84,6 +85,11 @@ class TestCard(NamedTuple):
 
     number: str
     effect: str | Promise
+
+    @property
+    def shown_number(self) -> str:
+        """The number in groups of four, as on a card."""
+        return " ".join(textwrap.wrap(self.number, 4))
 
 
 class NoAnswer(Exception):

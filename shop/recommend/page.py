@@ -13,6 +13,7 @@ from shop import keys
 from shop.recommend import selectors
 from shop.recommend.selectors import RecommendationRecord, RecommendationStrips, Recommended
 
+MIN_SECOND: Final = 6  # books of the second strip; a shorter one leaves half of its line empty
 MAX_BYTES: Final = 12_000_000  # of remembered cards; each takes about 2 kB
 
 
@@ -56,11 +57,15 @@ def _item_as_json(one: Recommended, why: str) -> dict[str, Any]:
 
 
 def render_strips(strips: RecommendationStrips) -> SafeString:
-    """Render both strips, or nothing if both are empty. The second one has no book of the first one."""
+    """Render both strips, or nothing if both are empty. The second one has no book of the first one,
+    and is left out below MIN_SECOND books.
+    """
     if not any(strips):
         return SafeString()
     rows = BookRows()
     viewbuy, bought = (rows.fill(strip, selectors.MAX_SHOWN, lambda one: one.book["id"]) for strip in strips)
+    if viewbuy and len(bought) < MIN_SECOND:
+        bought = []
     shown = {"viewbuy": list(_render_cards(viewbuy)), "bought": list(_render_cards(bought))}
     return render_to_string("shop/_recommended.html", shown)
 

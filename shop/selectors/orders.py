@@ -167,7 +167,12 @@ class OrderView:
             Step(_("Cancelled"), order.cancelled_at),
         )
         reached = [step for step in times if step.at is not None]
-        to_come = {OrderState.RESERVED: (_("Paid"), _("Sent")), OrderState.PAID: (_("Sent"),)}
+        sent, delivered = _("Sent"), _("Delivered")  # no carrier reports a delivery: a step to come, for some weeks
+        to_come = {
+            OrderState.RESERVED: (_("Paid"), sent, delivered),
+            OrderState.PAID: (sent, delivered),
+            OrderState.SENT: () if self.is_too_late_to_return else (delivered,),
+        }
         return [*reached, *(Step(words, None) for words in to_come.get(OrderState(order.state), ()))]
 
     def as_summary_json(self) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from shop.selectors.products import get_products_and_books
 
 MAX_SALES: Final = 6  # shown sales, ordered by their end
 MAX_PRODUCTS_PER_SALE: Final = 60  # shown products per sale
+MAX_COUNTED_COPIES: Final = 9  # copies; the page of sales shows the number if at most this many are left
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,11 @@ class Offer:
     def is_few(self) -> bool:
         """Whether few copies are left, so that the page shows their number."""
         return 0 < self.left <= MAX_FEW_COPIES
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the page of sales shows the number of copies."""
+        return 0 < self.left <= MAX_COUNTED_COPIES
 
     @property
     def title(self) -> str:

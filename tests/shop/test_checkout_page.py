@@ -74,7 +74,9 @@ def test_a_valid_card_buys_the_cart(desk: Client, book: Product) -> None:
 
 def test_the_page_shows_lines_total_and_the_effects_of_test_cards(desk: Client, book: Product) -> None:
     carts.set_line(digest_in(desk), book.pk, 2)
-    said = text_of(desk.get("/shop/checkout/"))
+    page = desk.get("/shop/checkout/")
+    assert 'value="4242 4242 4242 4242"' in page.content.decode()
+    said = text_of(page)
     for words in (
         "Small Gods",
         "2 × €12.50",

@@ -107,7 +107,7 @@ def test_the_page_asks_for_no_card(desk: Client, gift: Product) -> None:
     carts.set_line(digest_in(desk), gift.pk, 1)
     page = desk.get("/shop/checkout/")
     assert "No card is needed" in text_of(page)
-    for words in ("Card number", fake.GOOD_CARD, "Place order and pay"):
+    for words in ("Card number", "4242", "Place order and pay"):
         assert words not in text_of(page)
     response = desk.post("/shop/checkout/", NO_CARD | hidden(page))
     order = Order.objects.get()

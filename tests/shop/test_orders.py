@@ -1,5 +1,6 @@
 """Orders: visible to their customer only, read from SQL and never cached."""
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -163,9 +164,15 @@ def test_the_steps_of_an_order_show_those_to_come(shopper: Client, alice: User) 
     order = make_order(alice, emma, state=OrderState.PAID, paid_at=clock.now())
     html = shopper.get(f"/shop/orders/{order.pk}/").content.decode()
     steps = html[html.index('<ol class="steps dots">') : html.index("</ol>", html.index('<ol class="steps dots">'))]
-    assert (steps.count('<li class="reached">'), steps.count("<li>")) == (2, 1)
+    assert (steps.count('<li class="reached">'), steps.count("<li>")) == (2, 2)
     assert "<span>Paid</span>" in steps  # without the sum, which would not fit beside the other steps
     assert "Payments</h2>" not in html
+    sent = {"state": OrderState.SENT, "carrier": "DHL", "tracking_number": "JD01"}
+    for weeks, to_come in ((1, ["Delivered"]), (9, [])):
+        Order.objects.update(**sent, sent_at=clock.now() - timedelta(weeks=weeks))
+        html = shopper.get(f"/shop/orders/{order.pk}/").content.decode()
+        assert re.findall(r"<li><span>(\w+)</span>", html) == to_come
+        assert re.search(r'<p>Your parcel: DHL JD01</p> <a class="button quiet" [^>]+>Track the parcel</a></div>', html)
 
 
 def test_an_expired_order_is_shown_as_expired(shopper: Client, alice: User) -> None:

@@ -88,11 +88,13 @@ def _page(client: Client, pk: int, **headers: str) -> Any:
 def test_the_page_of_a_book_shows_two_strips(client: Client, shelf: list[Product]) -> None:
     one, *others = shelf
     make_sale(others[0], price=5)
+    Book.objects.filter(pk__in=[other.pk for other in others]).update(rating=4.25)
     rebuild()
     html = _page(client, one.pk).content.decode()
-    assert "Readers also bought" in html
-    assert "What readers buy after viewing this book" in html
-    assert ">Bought by 65% of viewers<" in html
+    assert ">Readers who bought this also bought<" in html
+    assert ">Readers who viewed this bought<" in html
+    assert ">65% bought it<" in html
+    assert html.count('<span class="sr-only">Rating: </span>4.25') == MAX_SHOWN - 2  # where no share is known
     assert html.count('class="strip-book"') == 2 * MAX_SHOWN - 2  # two are in both, and shown once
     assert "€0.05" in html  # the price in the sale
     assert "Book &lt;1&gt;" in html
@@ -102,13 +104,13 @@ def test_the_page_of_a_book_shows_two_strips(client: Client, shelf: list[Product
         assert 'class="strip-book"' in _page(client, one.pk, **{"Accept-Language": "zh-hans"}).content.decode()
 
 
-def test_a_second_strip_of_fewer_than_three_other_books_is_left_out(client: Client, shelf: list[Product]) -> None:
+def test_a_second_strip_of_fewer_than_six_other_books_is_left_out(client: Client, shelf: list[Product]) -> None:
     one, *others = shelf
-    Recommendation.objects.update(bought=[[other.pk, 9.0, 9] for other in (*others[:2], *others[-6:])])
+    Recommendation.objects.update(bought=[[other.pk, 9.0, 9] for other in (*others[:5], *others[-3:])])
     rebuild()
     html = _page(client, one.pk).content.decode()
-    assert "What readers buy after viewing this book" in html
-    assert "Readers also bought" not in html
+    assert "Readers who viewed this bought" in html
+    assert "also bought" not in html
     Recommendation.objects.update(viewbuy=[])
     rebuild()
     assert _page(client, one.pk).content.decode().count('class="strip-book"') == MAX_SHOWN

@@ -86,7 +86,7 @@ def test_the_page_takes_one_round_trip_and_no_sql(client: Client, warm: None) ->
     with record() as seen:
         page = text_of(client)
     assert (seen.round_trips, seen.sql) == (1, [])
-    for said in ("Programming Erlang", "€9.00", "€12.50", "7 left", "−28%", "Ends", "Add to cart"):
+    for said in ("Programming Erlang", "€9.00", "€12.50", "Only 7 left", "−28%", "Ends", "Add to cart"):
         assert said in page
     assert "sessionid" not in client.cookies
 
@@ -153,7 +153,7 @@ def test_a_coming_sale_shows_its_start_and_prices(client: Client, warm: None) ->
     make_sale(make_product("Hunger", price=1750, stock=2), price=600, starts_in=30, hours=40)
     cached()
     page = text_of(client)
-    for said in ("Starts", "1 day", "€17.50", "then €6.00", "2 left"):
+    for said in ("Starts", "1 day", "€17.50", "then €6.00", "Only 2 left"):
         assert said in page
     assert "Add to cart" not in page
     assert "reduced" not in page
@@ -187,7 +187,7 @@ def test_a_missing_row_is_read_from_the_mirrors(client: Client, warm: None) -> N
     assert (seen.round_trips, seen.sql) == (2, [])  # for the records of products and books
     page = text_of(client)
     assert "Emma" in page
-    assert "4 left" in page
+    assert "Only 4 left" in page
 
 
 def test_an_expired_row_is_not_used(client: Client, redis: Redis, warm: None) -> None:
@@ -228,6 +228,30 @@ def test_the_page_shows_the_time_of_its_stock(client: Client, redis: Redis, warm
     assert re.search(rf'Stock checked at <time data-local="clock" datetime="{moment:%Y-%m-%dT%H:%M:%S}', page)
     assert 'data-stale="900.0"' in page
     assert "hidden>These numbers are out of date" in page
+    # The time is in the warning, which is hidden while the numbers are fresh.
+    assert re.search(r'<strong class="stale" hidden>[^<]+Stock checked at <time', page)
+
+
+@pytest.mark.parametrize("left", [0, 9, 10])
+def test_stock_is_counted_below_ten_copies(client: Client, warm: None, left: int) -> None:
+    make_sale(make_product(stock=left))
+    cached()
+    page = text_of(client)
+    found = re.search(r'<p id="stock-[^>]*class="stock (none|few)"( hidden)?>([^<]*)</p>', page)
+    expected = {0: ("none", None, "Sold out"), 9: ("few", None, "Only 9 left"), 10: ("few", " hidden", "")}
+    assert found
+    assert found.groups() == expected[left]
+
+
+def test_the_name_of_the_only_sale_is_the_title_of_the_page(client: Client, warm: None) -> None:
+    make_sale(make_product(stock=4))
+    cached()
+    assert re.findall(r"<h1[^>]*>([^<]+)</h1>", text_of(client)) == ["Spring"]
+    make_sale(make_product("Another"), hours=2)
+    cached()
+    page = text_of(client)
+    assert re.findall(r"<h1[^>]*>([^<]+)</h1>", page) == ["Sale"]
+    assert len(re.findall(r"<h2[^>]*>Spring</h2>", page)) == 2
 
 
 @pytest.mark.parametrize("harm", ["kill", "freeze"])
@@ -239,7 +263,7 @@ def test_with_redis_away_sql_answers(redis_server: RedisServer, client: Client, 
     getattr(redis_server, harm)()
     found = offers(client)
     assert [{**offer, "as_of": 0} for offer in found] == [{**offer, "as_of": 0} for offer in expected]
-    assert "4 left" in text_of(client)
+    assert "Only 4 left" in text_of(client)
 
 
 def test_an_open_page_polls_for_the_stock_alone(client: Client, warm: None) -> None:
@@ -254,7 +278,7 @@ def test_an_open_page_polls_for_the_stock_alone(client: Client, warm: None) -> N
     with record() as seen:
         part = text_of(client, url, **PART)
     assert (seen.round_trips, seen.sql) == (1, [])
-    assert "2 left" in part
+    assert "Only 2 left" in part
     assert part.count('hx-swap-oob="true"') == 2
     assert "Emma" not in part
     assert "<html" not in part
