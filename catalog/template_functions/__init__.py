@@ -45,6 +45,7 @@ FUNCTIONS: Final[Mapping[str, Any]] = {
     "tag_link": books.tag_link,
 }
 FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
+    "author_and_count": books.author_and_count,
     "authors_linked": books.authors_linked,
     "book_format": get_format_label,
     "first_author": books.first_author,

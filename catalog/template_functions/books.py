@@ -126,6 +126,16 @@ def first_author(book: Mapping[str, Any], known: int = 0) -> SafeString:
     return mark_safe(close_gaps(named))
 
 
+def author_and_count(book: Mapping[str, Any]) -> SafeString:
+    """Return the name of the first author with a link, and the number of others with their names as a tooltip."""
+    ids, names = book["author_ids"], book["authors"]
+    first, others = link_authors(ids[:1], names[:1]), names_comma().join(names[1:])
+    if not others:
+        return first
+    count = '{} <span title="{}" aria-hidden="true">+{}</span><span class="sr-only">{}{}</span>'
+    return format_html(count, first, others, len(names) - 1, names_comma(), others)
+
+
 def title_link(book: Mapping[str, Any]) -> SafeString:
     """Return the title as a link to the page of the book. Cards show two lines of it, and all of it as a tooltip."""
     return format_html('<a href="{0}" title="{1}">{1}</a>', make_path("catalog:book", book["id"]), short_title(book))

@@ -13,6 +13,7 @@ from mirror.relay.drains import drain_all
 from shop.models import Product
 from tests.browser.conftest import OpenPage, find_overflows, resize, text_size
 from tests.browser.test_loginlog import sign_in
+from tests.support.catalog.make import make_authors
 from tests.support.warm_mirrors import rebuild
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -39,6 +40,7 @@ def reader(open_page: OpenPage, live_server: LiveServer, books: list[Book]) -> P
     Product.objects.bulk_create(Product(pk=book.pk, price=1250, stock=9) for book in books)
     Book.objects.filter(pk=books[1].pk).update(title="The Long Way to a Title of Three Lines and More")
     Book.objects.filter(pk=books[2].pk).update(title="A Book (Some Series, #1)")
+    make_authors([(books[3], "Wilhelmina Featherstone")])
     user = User.objects.create(username="alice")
     services.put_on_shelf(user.pk, books[0].pk, Shelf.WANT, get_today())
     rebuild()
@@ -63,6 +65,8 @@ def test_titles_authors_and_series_follow_each_other(reader: Page) -> None:
     for path in ("/", "/books/"):
         reader.goto(path)
         cards = reader.locator(".card, .strip-book")
+        authors = cards.locator(".card-by").evaluate_all("each => each.map(one => [one.clientWidth, one.scrollWidth])")
+        assert authors and all(shown >= width for shown, width in authors), path
         assert set(cards.evaluate_all(GAPS)) == {4}, path
         shown = cards.evaluate_all(MEASURE)
         ends = {top: {end for line, end, *_ in shown if line == top} for top, *_ in shown}

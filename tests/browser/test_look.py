@@ -10,6 +10,7 @@ from pytest_django.live_server_helper import LiveServer
 from accounts.models import User
 from catalog.models import Book
 from mirror.relay.drains import drain_all
+from social.services.likes import like_post
 from social.services.posts import create_post
 from tests.browser.conftest import (
     PAPER,
@@ -238,18 +239,53 @@ def test_error_page_leads_to_the_cart_and_to_the_login(open_page: OpenPage, live
     expect(banner.get_by_role("link", name="Log in")).to_have_count(0)
 
 
-def test_pages_have_one_of_three_widths(open_page: OpenPage, live_server: LiveServer) -> None:
+def test_pages_begin_at_one_edge_and_have_one_of_three_widths(open_page: OpenPage, live_server: LiveServer) -> None:
     alice = User.objects.create_user("alice")
     page = sign_in(open_page(viewport={"width": 1280, "height": 900}), alice, live_server)
-    wide, reading, form = 72, 256, 368  # the left edges
-    for edge, paths in (
-        (wide, ("/books/", "/shelves/", "/u/alice/", "/lists/", "/accounts/leaderboard/")),
-        (reading, ("/home/", "/notifications/", "/accounts/", "/help/", "/people/")),
-        (form, ("/accounts/name/", "/notifications/settings/", "/people/profile/")),
+    wide, reading, form = 1136, 768, 544
+    edge, middle = 72, (1280 - form) // 2
+    for left, width, paths in (
+        (edge, wide, ("/books/", "/shelves/", "/u/alice/", "/lists/", "/accounts/leaderboard/")),
+        (edge, reading, ("/home/", "/global/", "/notifications/", "/accounts/", "/help/", "/people/", "/people/requests/")),
+        (edge, form, ("/people/profile/",)),
+        (middle, form, ("/accounts/name/", "/notifications/settings/", "/no-such-page/")),
     ):
         for path in paths:
             page.goto(path)
-            assert page.locator("main > *").last.evaluate("each => each.getBoundingClientRect().x") == edge, path
+            box = page.locator("main .stream, main > :not(.columns)").last.bounding_box()
+            assert box and (box["x"], box["width"]) == (left, width), path
+
+
+def test_feed_has_links_to_readers_beside_the_posts_of_wide_windows(
+    open_page: OpenPage, live_server: LiveServer
+) -> None:
+    page = sign_in(open_page(viewport={"width": 1280, "height": 900}), User.objects.create_user("alice"), live_server)
+    for path in ("/home/", "/global/"):
+        page.goto(path)
+        beside = page.get_by_role("complementary")
+        for width, is_shown in ((390, False), (1024, False), (1100, True), (1280, True)):
+            resize(page, width)
+            expect(beside.get_by_role("link", name="Follow requests")).to_be_visible(visible=is_shown)
+        boxes = beside.bounding_box(), page.locator(".stream").bounding_box()
+        assert boxes[0] and boxes[1] and boxes[0]["x"] > boxes[1]["x"] + boxes[1]["width"], path
+
+
+def test_notifications_quote_two_lines_on_phones(open_page: OpenPage, live_server: LiveServer) -> None:
+    alice, bob = (User.objects.create_user(name) for name in ("alice", "bob"))
+    drain_all()
+    like_post(bob.pk, create_post(alice.pk, "A sentence that goes on. " * 9).pk)
+    drain_all()
+    page = sign_in(open_page(viewport=PHONE), alice, live_server)
+    page.goto("/notifications/")
+    lines = "each => Math.round(each.offsetHeight / parseFloat(getComputedStyle(each).lineHeight))"
+    assert page.locator(".notification-quote").evaluate(lines) == 2
+
+
+def test_follow_requests_are_at_the_end_of_the_heading(open_page: OpenPage, live_server: LiveServer) -> None:
+    page = sign_in(open_page(viewport={"width": 1280, "height": 900}), User.objects.create_user("alice"), live_server)
+    page.goto("/people/")
+    link = page.locator(".stream > .page-head").get_by_role("link", name="Follow requests").bounding_box()
+    assert link and round(link["x"] + link["width"]) == 72 + 768
 
 
 def test_a_narrow_leaderboard_breaks_no_words(open_page: OpenPage) -> None:

@@ -10,6 +10,7 @@ from accounts.models import User
 from catalog.listing.results import PAGE_SIZE
 from catalog.models import Author, Book
 from catalog.selectors import find_books_by_author, get_author
+from catalog.template_functions.books import author_and_count
 from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
 from mirror.relay.sql_only import sql_only
@@ -117,6 +118,10 @@ def test_every_card_and_book_page_links_to_its_authors(client: Client, ann: Auth
     warm_up_books()
     assert f"{first}, {second}, <a" in client.get(f"/books/{both.pk}/").content.decode()
     assert f"{first} and 2 others<" in client.get("/books/?sort=-popular").content.decode()
+    named = {"author_ids": [ann.pk, bob.pk, 7], "authors": ["Ann", "Bob", "<Cid>"]}
+    count = '<span title="Bob, &lt;Cid&gt;" aria-hidden="true">+2</span><span class="sr-only">, Bob, &lt;Cid&gt;</span>'
+    assert author_and_count(named) == f"{first} {count}"
+    assert author_and_count({"author_ids": [ann.pk], "authors": ["Ann"]}) == first
     assert f">with {first}, <a" in client.get(f"/authors/{bob.pk}/").content.decode()
     client.cookies[settings.LANGUAGE_COOKIE_NAME] = "zh-hans"
     assert f"{first} 等 3 人<" in client.get("/books/?sort=-popular").content.decode()

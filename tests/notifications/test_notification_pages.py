@@ -2,11 +2,12 @@
 
 from datetime import timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.test import Client
 from django.utils.formats import date_format
-from django.utils.timezone import localdate
+from django.utils.timezone import localdate, localtime
 from pytest_django.fixtures import Settings
 
 from accounts.models import User
@@ -224,3 +225,11 @@ def test_page_groups_by_day_with_the_pictures_of_readers(
         assert f">{title}</h2>" in page
         assert page.count("</h2>") == 1
         assert page.count('<li class="notification unread">') == 2
+        # The heading has the day. The browser writes the time of day, in the zone of the device.
+        assert (page.count(" ago<"), page.count('data-local="clock"')) == ((0, 2) if days else (0, 0))
+        assert page.count(">just now<") == (0 if days else 2)
+    User.objects.update(time_zone="Asia/Tokyo")
+    drain_all()
+    page = client.get("/notifications/").content.decode()
+    written = {localtime(row.last_at, ZoneInfo("Asia/Tokyo")).strftime(">%H:%M<") for row in Notification.objects.all()}
+    assert all(time in page for time in written)

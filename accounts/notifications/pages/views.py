@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import timedelta
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from django.contrib import messages
@@ -58,9 +58,17 @@ def notifications(request: HttpRequest) -> HttpResponse:
     return render(request, "notifications/list.html", shown)
 
 
-def _group_by_day(notifications: Sequence[selectors.Shown]) -> list[tuple[str, list[selectors.Shown]]]:
-    """Return the notifications of each day, with a title; no empty group."""
-    today, groups = localdate(clock.now()), dict[str, list[selectors.Shown]]()
+class Day(NamedTuple):
+    """The notifications of a day."""
+
+    title: str
+    is_today: bool
+    notifications: list[selectors.Shown]
+
+
+def _group_by_day(notifications: Sequence[selectors.Shown]) -> list[Day]:
+    """Return the days that have notifications."""
+    today, days = localdate(clock.now()), dict[str, Day]()
     for shown in notifications:
         day = localdate(shown.time)
         if day >= today:
@@ -69,8 +77,8 @@ def _group_by_day(notifications: Sequence[selectors.Shown]) -> list[tuple[str, l
             title = _("Yesterday")
         else:
             title = date_format(day)
-        groups.setdefault(title, []).append(shown)
-    return list(groups.items())
+        days.setdefault(title, Day(title, day >= today, [])).notifications.append(shown)
+    return list(days.values())
 
 
 @require_safe
