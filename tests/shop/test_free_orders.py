@@ -9,7 +9,6 @@ from django.test import Client
 from accounts.models import User
 from shop.carts import reading
 from shop.models import EventKind, Order, OrderState, Payment, Product
-from shop.payments import fake
 from shop.services import carts
 from shop.services.checkout import begin_checkout
 from shop.services.confirmations import send_confirmation
