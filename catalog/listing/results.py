@@ -65,11 +65,12 @@ class UnknownTag:
 
 @dataclass(frozen=True)
 class SortLink:
-    """A link to an order. is_current: whether the list is in this order or in its reverse."""
+    """A link to an order. is_current: whether the list is in this order. is_narrow: only the menu of phones has it."""
 
     name: str
     label: str | Promise
     is_current: bool
+    is_narrow: bool
     url: str
 
 
@@ -144,22 +145,20 @@ class BookList:
 
     @cached_property
     def sorts(self) -> list[SortLink]:
-        """Links to all orders."""
-        return [self._build_sort_link(sort) for sort in sorts.all_sorts()]
+        """Links to all orders, each with its reverse."""
+        return [self._build_sort_link(each) for sort in sorts.all_sorts() for each in (sort, sort.reverse())]
 
     @property
     def order_label(self) -> str:
         """The name of the current order."""
         return str(self._current_sort.label)
 
-    @cached_property
-    def reversed_sort(self) -> SortLink:
-        """A link to the reverse of the current order."""
-        return self._build_sort_link(self._current_sort.reverse())
-
     def _build_sort_link(self, sort: Sort) -> SortLink:
-        is_current = sort.name == self._current_sort.base_name
-        return SortLink(sort.name, sort.label, is_current, self._url(self.query, sort.name))
+        # The row of wide pages has room for the reverses of prices and of the current order.
+        is_current = sort.name == self._current_sort.name
+        is_beside = self.sort == sort.base_name != sorts.DEFAULT_SORT
+        is_narrow = sort.is_reversed and not (is_current or is_beside or sort.is_reverse_listed)
+        return SortLink(sort.name, sort.label, is_current, is_narrow, self._url(self.query, sort.name))
 
     @cached_property
     def _current_sort(self) -> Sort:

@@ -162,17 +162,18 @@ def tag_link(name: str, css: str = "chip", readers: int | None = None) -> SafeSt
     )
 
 
-def filter_field(page: BookList, name: str, label: str, keyboard: str) -> SafeString:
-    """Return the text field of a filter's parameter. keyboard: its ``inputmode``."""
+def filter_field(page: BookList, name: str, label: str, keyboard: str, unit: str) -> SafeString:
+    """Return the text field of a filter's parameter. keyboard: its ``inputmode``. unit: shown while it is empty."""
     return format_html(
         '<label for="f-{0}">{1}</label><input class="input" id="f-{0}" name="{0}" value="{2}" inputmode="{3}" '
-        'autocomplete="off"{4}>{5}',
+        'placeholder="{6}" autocomplete="off"{4}>{5}',
         name,
         label,
         page.chosen.given.get(name, ""),
         keyboard,
         format_html(' aria-invalid="true" aria-describedby="f-{}-error"', name) if name in page.chosen.errors else "",
         filter_error(page, name),
+        unit,
     )
 
 

@@ -121,6 +121,8 @@ def test_filters_and_orders_are_one_bar_above_the_books_on_a_phone(open_page: Op
     expect(newest).to_be_hidden()  # one is open at a time
     expect(page.get_by_label("In stock")).to_be_in_viewport()
     page.locator("summary", has_text="Sort by").click()
+    expect(page.get_by_role("link", name="Price: high to low")).to_be_visible()
+    expect(page.get_by_role("link", name="Least read")).to_be_visible()
     newest.click()
     expect(page).to_have_url(re.compile("sort=newest"))
 

@@ -73,8 +73,12 @@ def test_filters_narrow_the_list_and_can_be_removed(page: Page) -> None:
         remove.click()
         expect(remove).to_have_count(0)  # the next link's address depends on what is left
     expect(page.locator("#results")).to_have_text("69 books")
-    page.get_by_role("link", name="Reverse order").click()
+    page.get_by_role("link", name="Title: A to Z").click()
+    page.get_by_role("link", name="Title: Z to A").click()
     expect(page.locator(".card-title").first).to_have_text("Book 69")
+    row = page.get_by_role("navigation", name="Sort by")
+    box, link = row.bounding_box(), row.get_by_role("link", name="Price: high to low").bounding_box()
+    assert box and link and box["height"] == link["height"]  # one line
 
 
 def test_filters_apply_at_once_and_none_is_lost(person: Page, shelf: list[Book]) -> None:

@@ -1,6 +1,7 @@
 """Lists and imports, with JavaScript and without it."""
 
 from datetime import date
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -49,6 +50,27 @@ def test_the_form_of_a_new_list_opens_over_the_lists(
     page.get_by_label("Name").fill("Winter")
     page.get_by_role("button", name="Create list").press("Enter")
     expect(page.get_by_role("heading", level=1)).to_have_text("Winter")
+
+
+def test_covers_of_a_list_are_side_by_side_and_fill_its_card(
+    books: list[Book], open_page: OpenPage, live_server: LiveServer
+) -> None:
+    rita = User.objects.create_user("rita")
+    made = create_list(rita.pk, ListDraft("Winter"))
+    books += [Book.objects.create(title=f"Book {n}") for n in range(3)]
+    for book in books:
+        add_book(rita.pk, made.pk, book.pk, timezone.localdate())
+    rebuild()
+    drain_all()
+    page = sign_in(open_page(viewport={"width": 1280, "height": 900}), rita, live_server)
+    page.goto("/lists/")
+    title = page.locator(".lists h2").bounding_box()
+    boxes = [each.bounding_box() for each in page.locator(".list-covers .cover").all()]
+    places = [(box["x"], box["x"] + box["width"]) for box in boxes if box]
+    assert len(places) == 4
+    assert all(end < start for (_, end), (start, _) in pairwise(places))
+    assert title
+    assert (round(places[0][0]), round(places[-1][1])) == (title["x"], title["x"] + title["width"])
 
 
 @pytest.mark.parametrize("has_scripts", [True, False], ids=["with JavaScript", "without"])

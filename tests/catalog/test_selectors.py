@@ -163,13 +163,24 @@ def test_addresses_keep_query_and_order(shelf: None) -> None:
     assert page.facets[0].url.startswith("/books/?q=a+%26+b+%26+")
     assert all(facet.url.endswith("&sort=title") for facet in page.facets)
     assert page.chips[0].url == "/books/?q=b&sort=title"
-    assert [sort.url for sort in page.sorts] == [
+    names = ["popular", "newest", "rating", "title", "price"]
+    assert [sort.name for sort in page.sorts] == [name for each in names for name in (each, f"-{each}")]
+    assert [sort.url for sort in page.sorts][:3] == [
         "/books/?q=a+%26+b",
+        "/books/?q=a+%26+b&sort=-popular",
         "/books/?q=a+%26+b&sort=newest",
-        "/books/?q=a+%26+b&sort=rating",
-        "/books/?q=a+%26+b&sort=title",
-        "/books/?q=a+%26+b&sort=price",
     ]
+
+
+@pytest.mark.parametrize(
+    ("current", "wide"), [("popular", ["-price"]), ("title", ["-title", "-price"]), ("-rating", ["-rating", "-price"])]
+)
+def test_wide_pages_name_the_reverses_of_prices_and_of_the_current_order(
+    shelf: None, current: str, wide: list[str]
+) -> None:
+    links = find_both_ways("a", current).sorts
+    assert [link.name for link in links if link.is_current] == [current]
+    assert [link.name for link in links if link.name.startswith("-") and not link.is_narrow] == wide
 
 
 def test_an_unknown_tag_comes_with_similar_tags(shelf: None) -> None:

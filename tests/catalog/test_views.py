@@ -56,6 +56,11 @@ def test_the_list_costs_one_round_trip(client: Client, shelf: list[Book]) -> Non
     assert "Cat 04" not in html
 
 
+def test_empty_filters_show_what_they_take(client: Client, shelf: list[Book]) -> None:
+    html = client.get("/books/").content.decode()
+    assert (html.count('placeholder="year"'), html.count('placeholder="€"')) == (2, 2)
+
+
 @pytest.mark.parametrize("code", ["eng", "en-US", "en"])
 def test_a_book_page_names_the_language_for_every_spelling_of_its_code(client: Client, code: str) -> None:
     book = make_book("Dog")

@@ -41,7 +41,7 @@ def shown(page: BookList) -> dict[str, Any]:
     return {
         "query": page.query,
         "sort": page.sort,
-        "sorts": [*page.sorts, page.reversed_sort],
+        "sorts": page.sorts,
         "filters": page.filters,
         "languages": page.languages,
         "error": page.error and (str(page.error), page.error.position, page.error.length),
