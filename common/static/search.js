@@ -17,7 +17,7 @@
     const isSlash = event.key === "/" && !isTyping && !event.ctrlKey && !event.metaKey && !event.altKey;
     if (!isSlash && !((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k")) return;
     event.preventDefault();
-    // The front page has a box of its own on small windows.
+    // The front page of visitors has a box of its own.
     const box = header.checkVisibility?.() === false ? document.getElementById("find") : header;
     box?.focus();
     box?.select();

@@ -16,11 +16,12 @@ from social.profiles.similar import Similar, find_similar_readers
 from social.selectors import get_newest_home_posts
 from social.timelines.pages import PostPage
 
-MAX_READING: Final = 4  # books
+MAX_READING: Final = 3  # books
 MAX_FINISHED: Final = 20  # books that were read last, from which others follow
 MAX_POSTS: Final = 3
 MAX_SIMILAR: Final = 3  # readers
-MAX_REASONS: Final = 2
+MAX_REASONS: Final = 1
+MAX_VOLUMES: Final = 3  # books that are next in a series
 MAX_BOOKS: Final = 8  # of a row
 FEW_BOOKS: Final = 10  # on shelves; readers with fewer see a link to the first steps
 LIKED_HALVES: Final = 8  # the lowest rating of a book that the reader liked, in halves of a star
@@ -76,13 +77,13 @@ def find_own_page(user_id: int) -> OwnPage:
 def _fill_rows(rows: BookRows, found: OwnBooks) -> OwnBooks:
     """Return what was found with each book once, in the order of the page."""
     reading = rows.fill(found.reading, MAX_READING, lambda entry: entry.book["id"])
+    # Found nowhere else, so that the last one is shown too
+    volumes = rows.fill(found.volumes, MAX_VOLUMES, _get_id, least=1)
     reasons: list[Reason] = []
     for reason in found.reasons:
         books = rows.fill(reason.books, MAX_BOOKS, _get_id) if len(reasons) < MAX_REASONS else []
         if books:
             reasons.append(Reason(reason.liked, books))
-    # Found nowhere else, so that the last one is shown too
-    volumes = rows.fill(found.volumes, MAX_BOOKS, _get_id, least=1)
     return found._replace(reading=reading, reasons=reasons, volumes=volumes)
 
 

@@ -26,6 +26,7 @@ from shop.visitors import get_session_digest
 
 MAX_BYTES: Final = 8_000_000  # of remembered cards; each takes about 2 kB
 MAX_BOOKS: Final = 8  # per row, on wide screens
+MAX_OFFERS: Final = 6  # of the current sale, whose covers are larger
 MAX_READ: Final = 2 * MAX_BOOKS  # per row: some stand in rows above
 DAY: Final = 86_400  # seconds
 
@@ -54,7 +55,7 @@ def on_sale(context: Context, sales: Sequence[SaleView] | None = None) -> SafeSt
     if sales is None:
         sales = get_sales()
     sale = next((each for each in sales if each.is_on), None) or min(sales, key=lambda each: each.starts, default=None)
-    offers = _get_rows(context).fill(sale.offers if sale else [], MAX_BOOKS, lambda offer: offer.id)
+    offers = _get_rows(context).fill(sale.offers if sale else [], MAX_OFFERS, lambda offer: offer.id)
     shelves = render_strip_shelves(context["request"], [(offer.id, offer.title) for offer in offers])
     shown = {"sale": sale, "offers": list(zip(offers, shelves, strict=True))}
     return render_part(context, "shop/_on_sale.html", shown)

@@ -11,9 +11,10 @@ from catalog.shelves.forms import get_today
 from catalog.shelves.models import Shelf
 from mirror.relay.drains import drain_all
 from shop.models import Product
-from tests.browser.conftest import OpenPage, find_overflows, resize, text_size
+from tests.browser.conftest import Audit, OpenPage, find_overflows, resize, text_size
 from tests.browser.test_loginlog import sign_in
 from tests.support.catalog.make import make_authors
+from tests.support.shop.make import make_sale
 from tests.support.warm_mirrors import rebuild
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -71,3 +72,46 @@ def test_titles_authors_and_series_follow_each_other(reader: Page) -> None:
         shown = cards.evaluate_all(MEASURE)
         ends = {top: {end for line, end, *_ in shown if line == top} for top, *_ in shown}
         assert all(len(each) == 1 for each in ends.values()), path
+
+
+# Of each shown card of the sale: its line, the width of its cover, and whether that names the author.
+COVERS = """cards => cards.filter(card => card.offsetParent).map(card => {
+    const cover = card.querySelector(".cover"), author = cover.querySelector(".cover-author");
+    const {top, width} = cover.getBoundingClientRect();
+    return [Math.round(top), Math.round(width), getComputedStyle(author).display !== "none"];
+})"""
+
+
+def test_the_sale_is_a_band_of_large_covers_with_discounts(
+    reader: Page, open_page: OpenPage, audit: Audit, live_server: LiveServer
+) -> None:
+    make_sale(*Product.objects.order_by("pk")[:8], price=900)
+    drain_all()
+    guest = open_page()
+    for page in (guest, reader):
+        page.goto(live_server.url)
+        band, rows = page.locator(".band .strip-book"), page.locator(".strip:not(.band *) .strip-book")
+        for width, count, sizes in ((1280, 6, (165, 180)), (1024, 6, (128, 150)), (390, 6, (150, 151))):
+            resize(page, width)
+            covers = band.evaluate_all(COVERS)
+            assert len(covers) == count, width
+            assert len({top for top, *_ in covers}) == 1, width
+            assert all(sizes[0] <= cover <= sizes[1] and named == (cover >= 150) for _, cover, named in covers), covers
+            assert not any(named for *_, named in rows.evaluate_all(COVERS)), width
+        assert band.locator(".badge").all_inner_texts() == ["−28%"] * 6
+        assert find_overflows(page, [320, 390, 768, 1280, 1920]) == []
+        with text_size(page, 200):
+            assert find_overflows(page, [320, 1280]) == []
+    assert audit(guest) == []
+
+
+def test_the_front_page_of_guests_has_one_search_box(open_page: OpenPage, live_server: LiveServer) -> None:
+    guest = open_page()
+    guest.goto(live_server.url)
+    for width in (390, 1280):
+        resize(guest, width)
+        assert [box.is_visible() for box in guest.locator("input[type=search]").all()].count(True) == 1, width
+    guest.keyboard.press("/")
+    assert guest.evaluate("document.activeElement.id") == "find"
+    guest.goto(f"{live_server.url}/books/")
+    assert guest.locator("#seek").is_visible()

@@ -45,8 +45,8 @@ def test_reader_buys_a_book_without_javascript(
 ) -> None:
     page = sign_in(open_page(java_script_enabled=False), alice, live_server)
     page.goto("/")
-    page.get_by_role("banner").get_by_role("combobox").fill("ema")
-    page.get_by_role("banner").get_by_role("combobox").press("Enter")
+    page.get_by_role("main").get_by_role("combobox").fill("ema")
+    page.get_by_role("main").get_by_role("combobox").press("Enter")
     expect(page.get_by_role("banner").get_by_role("combobox")).to_have_value("ema")
     page.locator(".card-title").get_by_role("link", name="Emma").click()
     page.get_by_role("button", name="Reading", exact=True).click()

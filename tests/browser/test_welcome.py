@@ -7,11 +7,12 @@ from pytest_django.live_server_helper import LiveServer
 
 from accounts.models import User
 from catalog.models import Author, Book, Tag
+from catalog.readings.services import Position, note_progress
 from catalog.shelves.models import Shelf
 from catalog.shelves.services import put_on_shelf, rate_book, set_goal
 from shop.models import Recommendation
 from social.services.posts import create_post
-from tests.browser.conftest import Audit, OpenPage, find_overflows, resize
+from tests.browser.conftest import Audit, OpenPage, find_overflows, resize, text_size
 from tests.browser.test_loginlog import sign_in
 from tests.support.shop.make import make_product
 from tests.support.warm_mirrors import catch_up, rebuild
@@ -58,30 +59,45 @@ def test_a_new_reader_takes_the_steps_by_keyboard(open_page: OpenPage, audit: Au
     expect(page.get_by_label("I am at")).to_be_visible()
 
 
-TOPS = "names => names.map(name => document.getElementById(name).getBoundingClientRect().top + scrollY)"
+BOXES = """names => names.map(name => {
+  const {top, left, right} = document.querySelector(name).getBoundingClientRect();
+  return {top: top + scrollY, left, right};
+})"""
+CARDS = """cards => cards.map(card => {
+  const [box, column] = [card, card.closest("section")].map(each => each.getBoundingClientRect());
+  const cover = card.querySelector(".cover").getBoundingClientRect();
+  const words = card.querySelector(".offer-words").getBoundingClientRect();
+  const size = [cover.width, cover.height, words.left > cover.right].map(Number);
+  return [[box.left - column.left, column.right - box.right, box.top, box.height].map(Math.round), size];
+})"""
 
 
-def test_short_rows_stand_beside_each_other_and_the_goal_below_the_books(
+def test_books_that_are_read_fill_their_column_and_next_volumes_stand_in_the_side_column(
     open_page: OpenPage, live_server: LiveServer
 ) -> None:
     rita, today = User.objects.create_user("rita"), timezone.localdate()
-    now, first, second, other = (
-        make_product(title).book for title in ("Now", "One (Tale, #1)", "Two (Tale, #2)", "Other")
-    )
-    author = Author.objects.create(name="Ann Author")
-    author.books.set([first, second])
-    put_on_shelf(rita.pk, now.pk, Shelf.READING, today)
+    titles = ("Now", "A Much Longer Title", "Third", "One (Tale, #1)", "Two (Tale, #2)")
+    *reading, first, second = (make_product(title).book for title in titles)
+    Author.objects.create(name="Ann Author").books.set([first, second])
+    for book in reading:
+        put_on_shelf(rita.pk, book.pk, Shelf.READING, today)
+        note_progress(rita.pk, book.pk, Position(percent=40), "", today)
     put_on_shelf(rita.pk, first.pk, Shelf.READ, today)
     set_goal(rita.pk, today.year, 12)
     rebuild()
     page = sign_in(open_page(), rita, live_server)
-    page.goto(f"/books/{other.pk}/")
     page.goto("/")
+    cards = page.locator(".reading-now > li")
     for width, is_beside in ((1280, True), (390, False)):
         resize(page, width)
-        volumes, viewed = page.evaluate(TOPS, ["next-volumes", "last-viewed"])
-        assert (volumes == viewed) == is_beside, width
-        assert volumes <= viewed, width
-    reading, goal = page.evaluate(TOPS, ["continue-reading", "goal"])
-    assert reading < goal
+        places, sizes = zip(*cards.evaluate_all(CARDS), strict=True)
+        assert set(map(tuple, sizes)) == {(72, 108, 1)}, width
+        lefts, rights, tops, heights = zip(*places, strict=True)
+        assert (lefts[0], rights[-1], len(set(heights))) == (0, 0, 1), width
+        assert (len(set(tops)) == 1) == is_beside, width
+        books, goal, volumes = page.evaluate(BOXES, ["#continue-reading", "#goal", "#next-volumes"])
+        assert goal["top"] < volumes["top"], width
+        assert (volumes["left"] > books["right"]) == is_beside, width
     assert find_overflows(page, [320, 390, 768, 1280, 1920]) == []
+    with text_size(page, 200):
+        assert find_overflows(page, [320, 1280]) == []
