@@ -67,7 +67,8 @@ def test_titles_authors_and_series_follow_each_other(reader: Page) -> None:
         reader.goto(path)
         cards = reader.locator(".card, .strip-book")
         authors = cards.locator(".card-by").evaluate_all("each => each.map(one => [one.clientWidth, one.scrollWidth])")
-        assert authors and all(shown >= width for shown, width in authors), path
+        assert authors, path
+        assert all(shown >= width for shown, width in authors), path
         assert set(cards.evaluate_all(GAPS)) == {4}, path
         shown = cards.evaluate_all(MEASURE)
         ends = {top: {end for line, end, *_ in shown if line == top} for top, *_ in shown}

@@ -246,14 +246,19 @@ def test_pages_begin_at_one_edge_and_have_one_of_three_widths(open_page: OpenPag
     edge, middle = 72, (1280 - form) // 2
     for left, width, paths in (
         (edge, wide, ("/books/", "/shelves/", "/u/alice/", "/lists/", "/accounts/leaderboard/")),
-        (edge, reading, ("/home/", "/global/", "/notifications/", "/accounts/", "/help/", "/people/", "/people/requests/")),
+        (
+            edge,
+            reading,
+            ("/home/", "/global/", "/notifications/", "/accounts/", "/help/", "/people/", "/people/requests/"),
+        ),
         (edge, form, ("/people/profile/",)),
         (middle, form, ("/accounts/name/", "/notifications/settings/", "/no-such-page/")),
     ):
         for path in paths:
             page.goto(path)
             box = page.locator("main .stream, main > :not(.columns)").last.bounding_box()
-            assert box and (box["x"], box["width"]) == (left, width), path
+            assert box, path
+            assert (box["x"], box["width"]) == (left, width), path
 
 
 def test_feed_has_links_to_readers_beside_the_posts_of_wide_windows(
@@ -266,8 +271,10 @@ def test_feed_has_links_to_readers_beside_the_posts_of_wide_windows(
         for width, is_shown in ((390, False), (1024, False), (1100, True), (1280, True)):
             resize(page, width)
             expect(beside.get_by_role("link", name="Follow requests")).to_be_visible(visible=is_shown)
-        boxes = beside.bounding_box(), page.locator(".stream").bounding_box()
-        assert boxes[0] and boxes[1] and boxes[0]["x"] > boxes[1]["x"] + boxes[1]["width"], path
+        column, posts = beside.bounding_box(), page.locator(".stream").bounding_box()
+        assert column, path
+        assert posts, path
+        assert column["x"] > posts["x"] + posts["width"], path
 
 
 def test_notifications_quote_two_lines_on_phones(open_page: OpenPage, live_server: LiveServer) -> None:
@@ -285,7 +292,8 @@ def test_follow_requests_are_at_the_end_of_the_heading(open_page: OpenPage, live
     page = sign_in(open_page(viewport={"width": 1280, "height": 900}), User.objects.create_user("alice"), live_server)
     page.goto("/people/")
     link = page.locator(".stream > .page-head").get_by_role("link", name="Follow requests").bounding_box()
-    assert link and round(link["x"] + link["width"]) == 72 + 768
+    assert link
+    assert round(link["x"] + link["width"]) == 72 + 768
 
 
 def test_a_narrow_leaderboard_breaks_no_words(open_page: OpenPage) -> None:
