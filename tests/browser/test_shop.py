@@ -176,7 +176,7 @@ def test_page_of_a_book_begins_with_the_cart_and_a_short_description(
 ) -> None:
     long = Product.objects.get(book__title=LONG)
     text = "A sentence of the description. " * 30
-    BookDetails.objects.create(book=long.book, description=text.strip())
+    BookDetails.objects.create(book=long.book, description=text.strip(), publisher="Threshold")
     drain_all()
     page = sign_in(open_page(java_script_enabled=has_scripts, viewport=PHONE), alice, live_server)
     page.goto(f"/books/{long.pk}/")
