@@ -51,8 +51,6 @@ def make_environment(**options: Any) -> Environment:
     A missing variable is empty, as in Django's language. Translations take keywords: ``_("Hello %(name)s", name=x)``.
     """
     options["undefined"] = ChainableUndefined  # in DEBUG, Django's default would show the names of missing variables
-    # A filter of a constant would else be called once, in the language in which its template was compiled.
-    options["optimized"] = False
     environment = PageEnvironment(**options, extensions=["jinja2.ext.i18n"], keep_trailing_newline=True)
     environment.template_class = SafeTemplate
     environment.install_gettext_callables(  # type: ignore[attr-defined]  # added by the extension

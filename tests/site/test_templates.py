@@ -23,3 +23,13 @@ def test_a_template_compiles_and_calls_only_known_functions(path: Path) -> None:
     called = {call.node.name for call in parsed.find_all(nodes.Call) if isinstance(call.node, nodes.Name)}
     imported = {name for found in parsed.find_all(nodes.FromImport) for name in found.names}
     assert called - imported <= set(environment.globals)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: "/".join(path.parts[-2:]))
+def test_no_filter_of_constants_is_computed_in_the_language_of_the_compiler(path: Path) -> None:
+    """Jinja calls such a filter once, when it compiles the template."""
+    parsed = engines["jinja2"].env.parse(path.read_text(encoding="utf-8"))  # type: ignore[attr-defined]
+    filters = parsed.find_all(nodes.Filter)
+    assert [
+        one.name for one in filters if isinstance(one.node, nodes.Const) and not any(one.find_all(nodes.Name))
+    ] == []
