@@ -125,9 +125,9 @@ def test_counts_lists_and_actions_respect_the_privacy(town: PrivateTown) -> None
         for client in (stranger, visitor):
             shown = client.get(f"/u/Xanthippe/{rest}").content.decode()
             assert "Carol" not in shown, rest
-            assert "A book" not in shown, rest
+            assert "A book" not in shown.replace("A bookshop", ""), rest
     assert "Carol" in carol.get("/u/Xanthippe/followers/").content.decode()
-    assert "A book" in carol.get("/u/Xanthippe/shelves/?shelf=read").content.decode(), (
+    assert ">A book<" in carol.get("/u/Xanthippe/shelves/?shelf=read").content.decode(), (
         "public shelves became those of followers"
     )
     readers = count_readers(town.book.pk)
