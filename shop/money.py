@@ -31,6 +31,11 @@ def to_cents(units: Decimal) -> int:
     return int(units.scaleb(get_decimals()))
 
 
+def get_currency_sign() -> str:
+    """Return the sign of the shop's currency, or its code if it has none."""
+    return CURRENCY_SIGNS.get(settings.SHOP_CURRENCY, settings.SHOP_CURRENCY)
+
+
 def format_money(cents: int) -> str:
     """Format an amount of cents in the active language: 1250 becomes "€12.50", or "¥1,250" for the yen."""
     return format_money_of(cents, settings.SHOP_CURRENCY)

@@ -110,7 +110,7 @@ def authors_linked(book: Mapping[str, Any]) -> SafeString:
 def first_author(book: Mapping[str, Any], known: int = 0) -> SafeString:
     """Return the names of one or two authors with links, and of more the first with the number of others.
 
-    known: the author whose page it is, and who is left out: "with" the others; nothing if there are none.
+    known: the author of the page, left out: "with" the others; nothing if there are none.
     """
     if known:
         others = [(pk, name) for pk, name in zip(book["author_ids"], book["authors"], strict=True) if pk != known]

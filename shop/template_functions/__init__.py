@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from shop.catalog_hooks.extras import render_card_price
 from shop.delivery.names import translate_method
-from shop.money import format_money
+from shop.money import format_money, get_currency_sign
 from shop.names import name_sale
 from shop.template_functions import buying, cart, offers, recommended, viewed
 
@@ -15,6 +15,7 @@ FUNCTIONS: Final[Mapping[str, Any]] = {
     "cart_link": cart.cart_link,
     "countdown": viewed.countdown,
     "cover_of_line": buying.cover_of_line,
+    "currency_sign": get_currency_sign,
     "last_viewed": viewed.last_viewed,
     "most_viewed": viewed.most_viewed,
     "new_books": viewed.new_books,

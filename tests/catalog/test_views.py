@@ -56,9 +56,13 @@ def test_the_list_costs_one_round_trip(client: Client, shelf: list[Book]) -> Non
     assert "Cat 04" not in html
 
 
-def test_empty_filters_show_what_they_take(client: Client, shelf: list[Book]) -> None:
+@pytest.mark.parametrize(("currency", "sign"), [("EUR", "€"), ("GBP", "£"), ("CHF", "CHF")])
+def test_empty_filters_show_what_they_take(
+    client: Client, shelf: list[Book], settings: Settings, currency: str, sign: str
+) -> None:
+    settings.SHOP_CURRENCY = currency
     html = client.get("/books/").content.decode()
-    assert (html.count('placeholder="year"'), html.count('placeholder="€"')) == (2, 2)
+    assert (html.count('placeholder="year"'), html.count(f'placeholder="{sign}"')) == (2, 2)
 
 
 @pytest.mark.parametrize("code", ["eng", "en-US", "en"])
