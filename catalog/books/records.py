@@ -8,7 +8,7 @@ from django.db import connections
 from django.db.backends.utils import CursorWrapper
 
 from catalog.books.series import parse_series
-from catalog.values.isbns import is_isbn, normalise_isbn
+from catalog.values.isbns import find_isbn
 from mirror.conf import database
 from mirror.read import RawRecord
 from mirror.utils import arrays
@@ -177,7 +177,7 @@ def build_record(row: BookRow) -> Record:
         "series": [{"name": one.name, "number": one.number} for one in parse_series(row.title)],
         "year": row.year,
         "language": row.language,
-        "isbn": normalise_isbn(row.isbn) if is_isbn(row.isbn) else "",
+        "isbn": find_isbn(row.isbn),
         "pages": row.pages,
         "cover": row.cover,
         "design": row.design,

@@ -31,6 +31,7 @@ FUNCTIONS: Final[Mapping[str, Any]] = {
     "all_stars": STARS,
     "author_photo": show_photo,
     "link_authors": books.link_authors,
+    "mean_stars": shelves.mean_stars,
     "own_parts": shelves.own_parts,
     "reading_progress": shelves.reading_progress,
     "shelf_choice": shelves.shelf_choice,

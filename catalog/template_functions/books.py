@@ -132,7 +132,7 @@ def author_and_count(book: Mapping[str, Any]) -> SafeString:
     first, others = link_authors(ids[:1], names[:1]), names_comma().join(names[1:])
     if not others:
         return first
-    count = '{} <span title="{}" aria-hidden="true">+{}</span><span class="sr-only">{}{}</span>'
+    count = '{}\N{NO-BREAK SPACE}<span title="{}" aria-hidden="true">+{}</span><span class="sr-only">{}{}</span>'
     return format_html(count, first, others, len(names) - 1, names_comma(), others)
 
 

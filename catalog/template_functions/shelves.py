@@ -3,10 +3,11 @@
 import math
 from typing import Final
 
+from django.template.defaultfilters import floatformat
 from django.template.loader import render_to_string
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.translation import ngettext
+from django.utils.translation import gettext, ngettext
 from jinja2 import pass_context
 from jinja2.runtime import Context
 
@@ -18,7 +19,7 @@ from catalog.shelves.models import Shelf
 from catalog.shelves.records import write_stars
 from catalog.shelves.selectors import ShelvedBook
 from common.rendered import remember_rendered
-from common.template_functions import get_static_url, visitor
+from common.template_functions import get_static_url, icon, visitor
 
 MAX_BYTES: Final = 4_000_000  # of remembered parts; each takes about 500 bytes
 
@@ -38,6 +39,13 @@ def show_stars(halves: int) -> SafeString:
     )
     use = format_html('<use width="120" height="24" href="{}#stars"', get_static_url("icons.svg"))
     return format_html(drawn, label=star_label(halves), use=use, width=12 * halves)
+
+
+@remember_rendered(MAX_BYTES)
+def mean_stars(mean: float) -> SafeString:
+    """Return the mean rating of many readers as a star and a number."""
+    line = '<span class="stars">{}<span class="sr-only">{} </span>{}</span>'
+    return format_html(line, icon("star"), gettext("Rating:"), floatformat(mean, 2))
 
 
 def shelf_label(shelf: str) -> str:

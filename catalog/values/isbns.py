@@ -32,6 +32,8 @@ def parse_isbn(text: str) -> str:
     >>> parse_isbn("ISBN 0-439-02348-3")
     '9780439023481'
     """
+    if _has_stored_form(text):
+        return text
     written = unicodedata.normalize("NFKC", text[:MAX_WRITTEN_LENGTH])
     number = _separators.sub("", _label.sub("", written, count=1)).upper()
     # The library also accepts nine digits, and reports the check digit of other articles' numbers.
@@ -46,13 +48,21 @@ def parse_isbn(text: str) -> str:
         raise ValueError(str(error)) from error
 
 
+def _has_stored_form(text: str) -> bool:
+    """Return whether ``text`` is thirteen digits with a correct check digit, as almost all texts to parse are.
+
+    The library takes 30 times as long, and a rebuild parses the ISBN of each book.
+    """
+    if len(text) != 13 or not text.startswith(("978", "979")) or not (text.isascii() and text.isdecimal()):
+        return False
+    codes = text.encode()
+    # The code of a digit is 48 above its value; in this sum that makes 25 * 48, a multiple of ten.
+    return (sum(codes[::2]) + 3 * sum(codes[1::2])) % 10 == 0
+
+
 def is_isbn(text: str) -> bool:
     """Return whether ``text`` is an ISBN with a correct check digit."""
-    try:
-        parse_isbn(text)
-    except ValueError:
-        return False
-    return True
+    return find_isbn(text) != ""
 
 
 def has_wrong_check_digit(text: str) -> bool:
@@ -66,9 +76,17 @@ def has_wrong_check_digit(text: str) -> bool:
     return False
 
 
+def find_isbn(text: str) -> str:
+    """Return an ISBN as thirteen digits, and "" for any other text."""
+    try:
+        return parse_isbn(text)
+    except ValueError:
+        return ""
+
+
 def normalise_isbn(text: str) -> str:
     """Return an ISBN as thirteen digits, and any other text unchanged."""
-    return parse_isbn(text) if is_isbn(text) else text
+    return find_isbn(text) or text
 
 
 def shorten_isbn(text: str) -> str:
@@ -83,7 +101,7 @@ def shorten_isbn(text: str) -> str:
 def find_isbns(text: str) -> list[str]:
     """Return the ISBNs in ``text``, each as thirteen digits."""
     found = _written.findall(unicodedata.normalize("NFKC", text))
-    return [parse_isbn(number) for number in found if is_isbn(number)]
+    return [number for number in map(find_isbn, found) if number]
 
 
 class IsbnField(models.CharField):

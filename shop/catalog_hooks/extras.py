@@ -13,12 +13,12 @@ from common.rendered import remember_rendered
 from mirror.read import read_from_sql
 from shop import keys
 from shop.mirrors import ProductMirror
-from shop.money import format_money
 from shop.products.prices import Price
+from shop.products.rendered import render_price
 from shop.products.results import ProductRecord
 from shop.recommend import page
 
-MAX_BYTES: Final = 1_000_000  # of remembered prices
+MAX_BYTES: Final = 10_000  # of a remembered text
 
 
 def register() -> None:
@@ -77,16 +77,10 @@ def render_card_price(product: ProductRecord | None) -> SafeString:
     fields = product.fields
     # Most products are in no sale, and a page has many cards.
     now = product.now if fields["sales"] else Price(fields["price"])
-    return _render_price(now.cents, now.was, fields["available"] > 0)
+    line = render_price(now.cents, now.was)
+    return line if fields["available"] > 0 else line + _render_sold_out()
 
 
 @remember_rendered(MAX_BYTES)
-def _render_price(cents: int, was: int | None, is_left: bool) -> SafeString:
-    before = format_html(
-        ' <s class="was"><span class="sr-only">{} </span>{}</s>', gettext("was"), format_money(was)
-    ) if was else ""  # fmt: skip
-    sold_out = "" if is_left else format_html('<p class="stock none">{}</p>', gettext("Sold out"))
-    reduced = " reduced" if was else ""
-    return format_html(
-        '<p class="price{}"><span class="now">{}</span>{}</p>{}', reduced, format_money(cents), before, sold_out
-    )
+def _render_sold_out() -> SafeString:
+    return format_html('<p class="stock none">{}</p>', gettext("Sold out"))

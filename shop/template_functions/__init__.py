@@ -7,6 +7,7 @@ from shop.catalog_hooks.extras import render_card_price
 from shop.delivery.names import translate_method
 from shop.money import format_money, get_currency_sign
 from shop.names import name_sale
+from shop.products.rendered import render_price
 from shop.template_functions import buying, cart, offers, recommended, viewed
 
 FUNCTIONS: Final[Mapping[str, Any]] = {
@@ -21,6 +22,7 @@ FUNCTIONS: Final[Mapping[str, Any]] = {
     "new_books": viewed.new_books,
     "on_sale": viewed.on_sale,
     "percent_off": offers.percent_off,
+    "price_line": render_price,
     "popular_books": viewed.popular_books,
     "recommended": recommended.recommended,
     "render_offer": offers.render_offer,
