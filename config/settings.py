@@ -141,7 +141,11 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
         "transaction_mode": "IMMEDIATE",
         "timeout": 20,  # seconds
         # recursive_triggers: REPLACE must fire delete triggers, or no trigger captures a replaced row.
-        "init_command": ("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA recursive_triggers=ON;"),
+        # cache_size: minus kibibytes for each connection; with the default of 2,000 a load of a catalogue takes half as
+        # long again, because the indices of the search do not fit.
+        "init_command": (
+            "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA recursive_triggers=ON; PRAGMA cache_size=-32000;"
+        ),
     }
 else:
     DATABASES["default"]["CONN_MAX_AGE"] = 600

@@ -135,7 +135,7 @@ class _Run:
         # Before the strays: a row that waits for one of these changes would not count as one, and would stay for good.
         # A crash in between leaves the mirror cold, and the next rebuild reads every row.
         self._mark_sources()
-        removed = 0 if self.token.endswith(":empty") else strays.remove(self.mirror, self.redis)
+        removed = 0 if self._started_empty() else strays.remove(self.mirror, self.redis)
         if not self._finish():
             return None
         return Rebuilt(self.mirror.name, self.state.rebuild_rows, removed)
@@ -158,7 +158,8 @@ class _Run:
         cursor = self.state.rebuild_cursor
         size = int(setting("CHUNK"))
         kind = kind_of(self.mirror)
-        together = kind.limit_batch(size)
+        # Nothing is compared or replaced where nothing is stored, so the transactions of a table may be larger.
+        together = size if self._started_empty() else kind.limit_batch(size)
         # Most windows are cold, so many keys leave few rows.
         step = size if kind.is_lazy else together
         while pks := self.mirror.keys_after(cursor, step):
@@ -206,6 +207,9 @@ class _Run:
         if isinstance(self.mirror, TableMirror):
             return not self.mirror.stored_after(None, 1)
         return scan.is_empty(self.mirror, self.redis)
+
+    def _started_empty(self) -> bool:
+        return self.token.endswith(":empty")
 
     def _note_progress(self, pks: list[str]) -> None:
         self.state.rebuild_cursor = pks[-1]

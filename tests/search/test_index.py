@@ -1,6 +1,6 @@
 """Search finds every written row at once: in SQL before the relay has run, and in Redis afterwards."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 from django.db import connection, transaction
@@ -9,11 +9,15 @@ from redis import Redis
 from accounts.models import User
 from catalog.keys import search_list
 from catalog.models import Author, Book, Tag
+from catalog.search import store
+from catalog.search.mirrors import BookIndex
 from catalog.search.models import Document, Posting, Term
 from catalog.search.selectors import search
+from mirror.declare.mirrors import TableMirror
 from mirror.models import Change
 from mirror.relay.drains import drain_all
 from mirror.relay.sql_only import sql_only
+from mirror.upkeep.rebuild import rebuild
 from mirror.verify.repair import carry_out, order
 from mirror.verify.runs import verify
 from tests.support.catalog.make import make_book, make_books
@@ -168,3 +172,23 @@ def test_a_drain_of_an_index_marks_only_the_changes_that_it_read() -> None:
     assert not Change.objects.filter(mirror="indexed_book", applied_at=None).exists()
     Book.objects.update(title="Second")
     assert Change.objects.filter(mirror="indexed_book", applied_at=None).exists()
+
+
+def test_a_rebuild_from_nothing_writes_larger_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    for model in (Document, Posting, Term):
+        model._base_manager.all()._raw_delete("default")
+    books = TableMirror.batch + 20
+    make_books(Book(title=f"Book {number}") for number in range(books - 1))
+    sizes: list[int] = []
+    replace = BookIndex.replace
+
+    def note_size(self: BookIndex, pks: Sequence[str], rows: Mapping[str, store.DocumentRecord]) -> None:
+        sizes.append(len(pks))
+        replace(self, pks, rows)
+
+    monkeypatch.setattr(BookIndex, "replace", note_size)
+    assert rebuild(["indexed_book"])[0].rows == books
+    assert sizes == [books]
+    assert rebuild(["indexed_book"])[0].rows == books
+    assert sizes == [books, TableMirror.batch, 20]
+    assert verify(["indexed_book"]) == []
