@@ -120,7 +120,7 @@ def test_every_card_and_book_page_links_to_its_authors(client: Client, ann: Auth
     assert f"{first} and 2 others<" in client.get("/books/?sort=-popular").content.decode()
     named = {"author_ids": [ann.pk, bob.pk, 7], "authors": ["Ann", "Bob", "<Cid>"]}
     count = '<span title="Bob, &lt;Cid&gt;" aria-hidden="true">+2</span><span class="sr-only">, Bob, &lt;Cid&gt;</span>'
-    assert author_and_count(named) == f"{first} {count}"
+    assert author_and_count(named) == f"{first}\xa0{count}"
     assert author_and_count({"author_ids": [ann.pk], "authors": ["Ann"]}) == first
     assert f">with {first}, <a" in client.get(f"/authors/{bob.pk}/").content.decode()
     client.cookies[settings.LANGUAGE_COOKIE_NAME] = "zh-hans"

@@ -26,7 +26,7 @@ from tests.support.warm_mirrors import catch_up, rebuild
 
 pytestmark = pytest.mark.django_db(transaction=True)
 HEADING = re.compile(r"<h2[^>]*>(.*?)</h2>", re.DOTALL)
-OWN = ["Continue reading", "Feed", "Reading goal", "Readers with similar taste", "New in your series"]
+OWN = ["Continue reading", "Feed", "Reading goal", "Readers with similar taste", "Next in your series"]
 OWN.append("Because you read Liked")
 
 
@@ -101,7 +101,7 @@ def test_sections_show_what_the_reader_has_and_equal_those_from_sql(town: Town) 
         assert town.read_page() == page
     put_on_shelf(town.reader.pk, town.titles["Two (Tale, #2)"], Shelf.WANT, date(2026, 1, 1))
     put_on_shelf(town.reader.pk, town.titles["Now"], Shelf.READ, date(2026, 1, 1))
-    assert not {"Continue reading", "New in your series"} & set(town.list_headings())
+    assert not {"Continue reading", "Next in your series"} & set(town.list_headings())
 
 
 @pytest.mark.parametrize("way", ["redis", "sql"])
