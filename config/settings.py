@@ -144,7 +144,8 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
         # cache_size: minus kibibytes for each connection; with the default of 2,000 a load of a catalogue takes half as
         # long again, because the indices of the search do not fit.
         "init_command": (
-            "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA recursive_triggers=ON; PRAGMA cache_size=-32000;"
+            "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-32000; "
+            "PRAGMA recursive_triggers=ON;"
         ),
     }
 else:

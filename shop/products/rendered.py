@@ -22,7 +22,9 @@ def render_price(cents: int, was: int | None = None, later: int | None = None, s
     if was:
         reduced = " reduced"
         now = format_html('<span class="sr-only">{} </span>', gettext("Now"))
-        before = format_html(' <s class="was"><span class="sr-only">{} </span>{}</s>', gettext("was"), format_money(was))
+        before = format_html(
+            ' <s class="was"><span class="sr-only">{} </span>{}</s>', gettext("was"), format_money(was)
+        )
     if later is not None:
         after = format_html('<p class="later">{}</p>', gettext("then %(price)s") % {"price": format_money(later)})
     line = '<p class="price{}{}">{}<span class="now">{}</span>{}</p>{}'
