@@ -90,16 +90,6 @@ def read_leaderboard(
     return Leaderboard(me, at, board, names, [people[pk] for pk in newest.value if pk in people], last, own)
 
 
-def read_last_logins(limit: int = 5, me: int | None = None) -> list[LastLogin]:
-    """Return the last logins, newest first, without users who do not show their logins or are
-    hidden from the viewer ``me`` (None: anonymous).
-
-    2 round trips, and none if they were read ahead.
-    """
-    records = _find_records(_find_last_ids(limit, is_whole=False), me)
-    return list(_name_people({pk: one for pk, one in records.items() if one["shows_logins"] == "1"}).values())
-
-
 def _find_own_rank(me: int | None) -> int | None:
     return None if me is None else find_rank(me)
 
