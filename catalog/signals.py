@@ -8,3 +8,7 @@ book_shown = Signal()
 # Sent in the transaction in which a reader's rating of a book changed. Arguments: ``user_id``, ``book_id`` and
 # ``stars``, in halves; None after the rating or the book was removed.
 book_rated = Signal()
+
+# Sent in the transaction in which a reader restores a deleted list of books, before it. Argument: ``list_id``. A
+# receiver refuses it by raising NotUndoable.
+list_returns = Signal()

@@ -15,7 +15,7 @@ from social.relations import blocks
 from social.timelines import pages
 from social.timelines.feeds import AuthorFeed, EagerFeed
 from social.timelines.home import HomeFeed
-from social.timelines.pages import PostPage, read_posts, read_records
+from social.timelines.pages import PostPage, exclude_hidden_ratings, read_posts, read_records
 from social.timelines.threads import Cursor, Thread, read_thread
 
 MAX_NEW_POSTS = 100  # new posts that are counted at most
@@ -95,13 +95,12 @@ def count_new_posts(user_id: int, since: int, seen: Collection[int] = ()) -> int
     """Return the number of new posts by others on a home timeline since a page was rendered, at most MAX_NEW_POSTS.
 
     ``since`` is the newest post on that page and ``seen`` all its posts: a post that was committed late counts as new
-    although its id is lower. Takes 1 round trip, and 1 more to check the visibility of new posts.
+    although its id is lower. Takes 1 round trip, 1 more to check the visibility of new posts, and 1 more if there are
+    ratings among them.
     """
     lowest = since + 1 if not seen else min(seen) if len(seen) >= pages.PAGE_SIZE else 0
     feed = HomeFeed(user_id)
     found = feed.read_chunk(MAX_ID, MAX_NEW_POSTS + len(seen))
     new = [pk for pk in found.ids if pk >= lowest and pk not in seen]
-    return sum(
-        post["user"]["id"] != user_id
-        for post in feed.exclude_blocked_and_muted(read_records(new[:MAX_NEW_POSTS], user_id))
-    )
+    posts = feed.exclude_blocked_and_muted(read_records(new[:MAX_NEW_POSTS], user_id))
+    return sum(post["user"]["id"] != user_id for post in exclude_hidden_ratings(posts))

@@ -11,6 +11,7 @@ from catalog.lists.services import TooMany, lock_list
 from catalog.models import Book
 from catalog.shelves.services import limit_privacy
 from catalog.shelves.snapshots import NotUndoable, read_snapshot, sign_snapshot
+from catalog.signals import list_returns
 from common.database import repeat_after_conflict
 
 KIND: Final = "list"  # of snapshots
@@ -80,6 +81,7 @@ def _restore_list(user_id: int, list_id: int, fields: dict[str, Any]) -> None:
         return
     if own.count() >= MAX_LISTS:
         raise TooMany(MAX_LISTS)
+    list_returns.send(restore_snapshot, list_id=list_id)
     # The account may have become private meanwhile.
     shown = {**fields, "privacy": limit_privacy(user_id, fields["privacy"])}
     # With its former id, which no other list has got since, so that its address leads to it again.

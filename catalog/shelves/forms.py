@@ -148,6 +148,9 @@ class EntryForm(DatesForm):
         given = super().clean()
         if given.get("action") == "shelf" and not given.get("shelf"):
             self.add_error("shelf", _("Choose a shelf."))
+        # An empty field removes the rating. Without scripts the form has no field while no star is chosen.
+        if given.get("action") == "rate" and "stars" not in self.data:
+            self.add_error("stars", _("Choose a rating."))
         if given.get("action") == "progress":
             self._check_progress(given)
         return given

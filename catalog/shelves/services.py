@@ -109,13 +109,15 @@ def _end_reading(entry: ShelfEntry, today: date) -> None:
 
 
 def rate_book(user_id: int, book_id: int, stars: int | None, today: date) -> None:
-    """Rate a book in halves of a star, or take the rating back (None). A book that is on no shelf is put on "read",
-    without a date.
+    """Rate a book in halves of a star, or take the rating back (None). A book that is rated and on no shelf is put on
+    "read", without a date.
 
     Raises BookNotFound.
     """
 
     def set_stars(entry: ShelfEntry) -> None:
+        if entry.pk is None and stars is None:
+            return
         is_changed = entry.stars != stars
         entry.stars = stars
         entry.save()

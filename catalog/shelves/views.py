@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from accounts.ratelimit import count_at_rates
 from accounts.views import describe_wait
 from catalog.readings import services as readings
-from catalog.readings.undo import restore_snapshot, take_snapshot
+from catalog.readings.undo import restore_snapshot, sign_undo, take_snapshot
 from catalog.selectors import get_book
 from catalog.shelves import services
 from catalog.shelves.arrangements import parse_arrangement
@@ -122,8 +122,7 @@ def change_entry(request: HttpRequest, pk: int) -> HttpResponse:
     if not form.is_valid():
         return render_refusal(request, get_first_error(form), 400, book_page)
     given = form.cleaned_data
-    # Taken before the change, and given to the page, not stored.
-    snapshot = take_snapshot(user_id, pk) if given["action"] in UNDOABLE else ""
+    before = take_snapshot(user_id, pk) if given["action"] in UNDOABLE else None
     try:
         _apply_change(user_id, pk, given)
     except services.BookNotFound as error:
@@ -134,6 +133,8 @@ def change_entry(request: HttpRequest, pk: int) -> HttpResponse:
         return render_refusal(request, str(error), 400, book_page)
     if is_on_card and not wants_json(request):
         return _answer_card(request, user_id, pk)
+    # Given to the page, not stored.
+    snapshot = sign_undo(user_id, before) if before else ""
     return _answer_change(request, pk, given["action"], _describe_change(given), snapshot)
 
 

@@ -11,6 +11,7 @@ class ModerationConfig(AppConfig):
 
     def ready(self) -> None:
         from social.moderation import notification_kinds, personal
+        from social.moderation.services import decisions  # noqa: F401
 
         personal.register_parts()
         notification_kinds.register_kinds()

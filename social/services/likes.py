@@ -3,8 +3,8 @@
 from django.db import IntegrityError, transaction
 
 from common.database import repeat_after_conflict
-from social.models import Like, Post
-from social.services.visibility import may_see_posts
+from social.models import Like
+from social.services.visibility import find_shown_post
 
 
 class NoSuchPost(Exception):
@@ -14,8 +14,7 @@ class NoSuchPost(Exception):
 @repeat_after_conflict
 def like_post(user_id: int, post_id: int) -> bool:
     """Like a post. Return False if the reader already likes it. Raises NoSuchPost."""
-    author = Post.objects.shown().filter(pk=post_id).values_list("user_id", flat=True).first()
-    if author is None or not may_see_posts(user_id, author):
+    if find_shown_post(user_id, post_id) is None:
         raise NoSuchPost
     try:
         with transaction.atomic():

@@ -17,7 +17,7 @@ from social.content.cleaning import MAX_INPUT_CODE_POINTS, clean, too_long_error
 from social.content.mentions import find_mentions
 from social.content.tokens import find_hashtags
 from social.models import Hashtag, Mention, Post, PostVersion, new_key
-from social.services.visibility import may_see_posts
+from social.services.visibility import find_shown_post
 from social.timelines.pulling import is_pulled_now
 
 MAX_HASHTAGS: Final = 20  # per post
@@ -193,8 +193,8 @@ def missing_parent_error() -> ValidationError:
 
 def _set_parent(made: Post, parent_id: int) -> None:
     """Make a post a reply. Raises ValidationError if its author does not see the parent."""
-    parent = Post.objects.shown().filter(pk=parent_id).first()
-    if parent is None or not may_see_posts(made.user_id, parent.user_id):
+    parent = find_shown_post(made.user_id, parent_id)
+    if parent is None:
         raise missing_parent_error()
     above = [*parent.ancestors.split(), str(parent_id)][-MAX_ANCESTORS:]
     made.parent_id, made.parent_author_id, made.ancestors = parent_id, parent.user_id, " ".join(above)

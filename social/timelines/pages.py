@@ -17,7 +17,7 @@ from social.queries.records import PostRecord
 from social.relations import blocks
 from social.relations.approval import exclude_unapproved
 from social.timelines.parents import Parents, find_links, read_answered
-from social.timelines.tallies import read_tallies
+from social.timelines.tallies import read_stars, read_tallies
 
 PAGE_SIZE = 20  # posts
 # Ids that a page's first step scans beyond its size: one detects a next page, the others replace skipped ids.
@@ -119,3 +119,9 @@ def read_posts(ids: Sequence[int], viewer: int | None) -> list[PostRecord]:
     for post in records.value:
         post.tally = tallies.value[post["id"]]
     return [post for post in records.value if post["kind"] != Post.Kind.RATING or post.tally.stars]
+
+
+def exclude_hidden_ratings(posts: list[PostRecord]) -> list[PostRecord]:
+    """Return the posts without the ratings with stars that are not public any more. 1 round trip if there are ratings."""
+    stars = read_stars([post["id"] for post in posts if post["kind"] == Post.Kind.RATING])
+    return [post for post in posts if post["kind"] != Post.Kind.RATING or post["id"] in stars]

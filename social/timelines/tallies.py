@@ -26,7 +26,7 @@ def read_tallies(ids: Sequence[int], viewer: int | None) -> dict[int, Tally]:
         likes = reads(_count_likes, ids)
         replies = reads(_count_replies, ids)
         liked = reads(_find_liked, ids, viewer)
-        stars = reads(_find_stars, ids)
+        stars = reads(read_stars, ids)
     tallies: dict[int, Tally] = {}
     for pk in ids:
         tallies[pk] = Tally(
@@ -79,7 +79,8 @@ def _count(
     return mirror.answer(mirror.Question([name], add_commands, decode, load))
 
 
-def _find_stars(ids: Sequence[int]) -> dict[int, int]:
+def read_stars(ids: Sequence[int]) -> dict[int, int]:
+    """Return the public stars of these posts, in halves, by post. 1 round trip."""
     if not ids:
         return {}
 

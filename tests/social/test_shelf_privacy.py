@@ -8,6 +8,7 @@ from contextlib import nullcontext
 from datetime import date
 
 import pytest
+from django.core.exceptions import ValidationError
 from django.test import Client
 
 from accounts.models import User
@@ -21,8 +22,11 @@ from mirror.redis.recorder import record
 from mirror.relay import hints
 from mirror.relay.drains import drain_all
 from mirror.relay.sql_only import sql_only
-from social.models import Follow
+from social.models import Follow, Like, Post
+from social.selectors import count_new_posts
 from social.services import people
+from social.services.likes import NoSuchPost, like_post
+from social.services.posts import create_post
 from tests.support.warm_mirrors import rebuild
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -170,3 +174,21 @@ def test_shelves_take_few_round_trips(library: Library) -> None:
 
 def test_a_profile_links_to_the_shelves(library: Library) -> None:
     assert 'href="/u/Olga%20owner/shelves/"' in library.client("anonymous").get("/u/Olga%20owner/").content.decode()
+
+
+def test_a_rating_on_a_shelf_that_was_made_private_is_out_of_reach(library: Library) -> None:
+    reader, follower, book = library.owner.pk, library.people["follower"].pk, library.books[Shelf.WANT].pk
+    services.rate_book(reader, book, 8, date(2026, 3, 4))
+    rating = Post.objects.get()
+    drain_all()
+    assert count_new_posts(follower, 0) == 1
+    services.set_privacy(reader, Shelf.WANT, Privacy.ME)
+    drain_all()
+    assert count_new_posts(follower, 0) == 0
+    with pytest.raises(NoSuchPost):
+        like_post(follower, rating.pk)
+    with pytest.raises(ValidationError):
+        create_post(follower, "Really?", parent_id=rating.pk)
+    assert not Like.objects.exists()
+    services.set_privacy(reader, Shelf.WANT, Privacy.PUBLIC)
+    assert like_post(follower, rating.pk)

@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from django.db import IntegrityError, transaction
+from django.dispatch import receiver
 
 from accounts.admin_tools import is_guarded_from
 from accounts.deletion import cancel_deletion, request_deletion
@@ -13,6 +14,8 @@ from accounts.suspension import AccountInactive, lift_suspension, suspend_user
 from accounts.users import get_email_language
 from catalog.lists.services import delete_list
 from catalog.models import Tag
+from catalog.shelves.snapshots import NotUndoable
+from catalog.signals import list_returns
 from common import clock
 from common.database import repeat_after_conflict
 from common.paths import make_path
@@ -122,6 +125,14 @@ def _delete_target(case: Case) -> bool:
     if case.kind == Kind.LIST:
         return case.author_id is not None and delete_list(case.author_id, int(case.target))
     return posts.remove_post(int(case.target))
+
+
+@receiver(list_returns, dispatch_uid="moderation.keep_deleted_list")
+def keep_deleted_list(list_id: int, **kwargs: object) -> None:
+    """Refuse the undo of an earlier deletion by the reader, after staff have deleted the list."""
+    deleted = Decision.objects.filter(case__kind=Kind.LIST, case__target=str(list_id), action=Action.DELETE)
+    if deleted.exists():
+        raise NotUndoable
 
 
 def _hide_post(post_id: int) -> None:

@@ -240,6 +240,25 @@ def test_moves_removals_and_ratings_are_undone(
     assert state(reader) == before
 
 
+def test_an_undo_after_later_changes_is_refused(change: Callable[..., str], reader: User) -> None:
+    change(action="shelf", shelf="reading")
+    rated = find_snapshot(change(action="rate", stars="3"))
+    change(action="progress", amount="80", unit="page", note="Slow so far")
+    before = state(reader)
+    assert "This can no longer be undone." in change(JSON, 400, page="shelf/undo", snapshot=rated)
+    assert state(reader) == before
+    shelved = find_snapshot(change(action="remove"))
+    change(action="shelf", shelf="want-to-read")
+    change(JSON, 400, page="shelf/undo", snapshot=shelved)
+    assert ShelfEntry.objects.get().shelf == Shelf.WANT
+
+
+def test_a_rating_needs_a_star(change: Callable[..., str], reader: User) -> None:
+    assert "Choose a rating." in change(JSON, 400, action="rate")
+    change(action="rate", stars="")
+    assert not ShelfEntry.objects.exists()
+
+
 def test_an_old_snapshot_is_refused(change: Callable[..., str], reader: User, monkeypatch: pytest.MonkeyPatch) -> None:
     snapshot = find_snapshot(change(action="shelf", shelf="reading"))
     monkeypatch.setattr(snapshots, "MAX_AGE_SECONDS", -1)

@@ -11,8 +11,10 @@ from django.utils.translation import override
 from accounts.models import AccountDeletion, Suspension, User
 from accounts.notifications.models import Notification
 from catalog.lists.models import ReadingList
-from catalog.lists.services import ListDraft, create_list
+from catalog.lists.services import ListDraft, create_list, delete_list
+from catalog.lists.undo import restore_snapshot, snapshot_list
 from catalog.models import Tag
+from catalog.shelves.snapshots import NotUndoable
 from mirror.relay.drains import drain_all
 from social.models import Post
 from social.moderation.models import Action, Basis, Case, Decision, Kind, Reason
@@ -146,12 +148,18 @@ def test_a_tag_is_hidden(dispute: Dispute) -> None:
 
 def test_a_list_is_deleted_and_the_appeal_cannot_restore_it(dispute: Dispute) -> None:
     made = create_list(dispute.alice.pk, ListDraft("Fools", "All of them"))
+    undo = snapshot_list(dispute.alice.pk, made.pk)
+    delete_list(dispute.alice.pk, made.pk)
+    restore_snapshot(dispute.alice.pk, made.pk, undo)
     rebuild()
     case = make_report(Kind.LIST, str(made.pk), Reporter(dispute.bob.pk)).case
     page = enter(dispute.carol).get(f"/admin/moderation/case/{case.pk}/change/").content.decode()
     for wanted in ("List by alice", f'href="/lists/{made.pk}/"', "All of them"):
         assert wanted in page
     decision = dispute.decide(Action.DELETE)
+    assert not ReadingList.objects.exists()
+    with pytest.raises(NotUndoable):  # the reader kept the form of an earlier deletion
+        restore_snapshot(dispute.alice.pk, made.pk, undo)
     assert not ReadingList.objects.exists()
     letter = next(letter for letter in deliver() if letter.to == ["alice@example.org"])
     assert letter.subject == "We decided about your list on Diptych"
