@@ -71,6 +71,7 @@ def test_refused_passkey_is_reported(open_page: OpenPage, alice: User) -> None:
     plug_in(page)
     log_in(page)
     page.goto("/accounts/factors/passkey/")
+    expect(page.get_by_text("The browser did not provide a passkey.")).to_be_hidden()
     page.get_by_label("Name of the passkey").fill("Blue key")
     page.get_by_role("button", name="Create passkey").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Recovery codes")

@@ -126,3 +126,13 @@ def test_strangers_are_asked_to_log_in(path: str) -> None:
     response = Client().get(path)
     assert response.status_code == 302
     assert "/accounts/login/" in response["Location"]
+
+
+def test_each_page_with_a_composer_has_its_script(client: Client) -> None:
+    emma = make_book("Emma", authors="Jane Austen")
+    rebuild()
+    for path in ("/home/", f"/books/{emma.pk}/", f"/books/{emma.pk}/posts/"):
+        html = client.get(path).content.decode()
+        assert 'id="say"' in html
+        assert "composer" in "".join(re.findall(r'<script src="([^"]+)"', html)), path
+    assert "composer" not in Client().get(f"/books/{emma.pk}/").content.decode()
