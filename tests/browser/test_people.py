@@ -84,7 +84,7 @@ def test_a_reader_sets_up_the_account(
     assert audit(other) == []
     page.goto("/people/requests/")
     page.get_by_role("button", name="Accept: otto").press("Enter")
-    expect(page.get_by_text("No readers yet.")).to_be_visible()
+    expect(page.get_by_text("No requests right now.")).to_be_visible()
     assert not FollowRequest.objects.exists()
     other.reload()
     expect(other.get_by_text("Only for friends.")).to_be_visible()
