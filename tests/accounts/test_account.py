@@ -59,7 +59,7 @@ def test_the_rows_have_one_pattern_in_sections(here: Client, language: str) -> N
     assert len(titles) == 5
     if language == "en":
         assert titles == ["Profile", "Orders", "Settings", "Security", "Data"]
-    rows = re.findall(r"<li>(<a [^>]*>.*?</a>)", found.partition('<div class="account-cards">')[2].partition("</main>")[0])
+    rows = re.findall(r"<li>(<a [^>]*>.*?</a>)", found.partition('<div class="account-cards grid">')[2].partition("</main>")[0])
     assert len(rows) == 18
     for row in rows:  # an icon, a title, and perhaps a value
         assert re.match(r'<a href="/[^"]+"><svg class="icon".*?</svg><span>[^<]+</span>( <span class="value|</a>)', row), row
