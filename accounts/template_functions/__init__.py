@@ -70,7 +70,8 @@ def ranking_row(rank: int, user_id: int, name: str, picture: str, login_times: i
 @remember_rendered(MAX_BYTES)
 def last_login(user_id: int, name: str, picture: str, time: datetime, age: str) -> SafeString:
     """Return a reader with the time and the age of the last login."""
-    return render_to_string("accounts/_last_login.html", {"id": user_id, "name": name, "picture": picture, "time": time, "age": age})
+    shown = {"id": user_id, "name": name, "picture": picture, "time": time, "age": age}
+    return render_to_string("accounts/_last_login.html", shown)
 
 
 FUNCTIONS: Final[Mapping[str, Any]] = {

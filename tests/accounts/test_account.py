@@ -59,10 +59,12 @@ def test_the_rows_have_one_pattern_in_sections(here: Client, language: str) -> N
     assert len(titles) == 5
     if language == "en":
         assert titles == ["Profile", "Orders", "Settings", "Security", "Data"]
-    rows = re.findall(r"<li>(<a [^>]*>.*?</a>)", found.partition('<div class="account-cards grid">')[2].partition("</main>")[0])
+    cards = found.partition('<div class="account-cards grid">')[2].partition("</main>")[0]
+    rows = re.findall(r"<li>(<a [^>]*>.*?</a>)", cards)
     assert len(rows) == 18
     for row in rows:  # an icon, a title, and perhaps a value
-        assert re.match(r'<a href="/[^"]+"><svg class="icon".*?</svg><span>[^<]+</span>( <span class="value|</a>)', row), row
+        link = r'<a href="/[^"]+"><svg class="icon".*?</svg><span>[^<]+</span>( <span class="value|</a>)'
+        assert re.match(link, row), row
 
 
 @pytest.mark.parametrize("is_warm", [True, False])

@@ -68,7 +68,8 @@ def test_each_row_has_a_picture_and_numbers_in_columns(client: Client, people: l
     User.objects.filter(pk=people[29].pk).update(avatar="30-abc")
     warm_users()
     page = page_of(client)
-    rows = re.findall(r'<tr><td class="number">\d+</td><th scope="row">(.*?)</th><td class="number">\d+</td></tr>', page)
+    number = r'<td class="number">\d+</td>'
+    rows = re.findall(rf'<tr>{number}<th scope="row">(.*?)</th>{number}</tr>', page)
     assert [re.findall('class="avatar', row) for row in rows] == [['class="avatar']] * PAGE_SIZE
     assert '<img class="avatar" src="/media/avatars/30-abc-' in rows[0]
     assert page.count('<li><span class="ranked">') == 10
