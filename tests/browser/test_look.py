@@ -332,10 +332,12 @@ def test_follow_requests_are_at_the_end_of_the_heading(open_page: OpenPage, live
     assert round(link["x"] + link["width"]) == 72 + 768
 
 
-def test_a_narrow_leaderboard_breaks_no_words(open_page: OpenPage) -> None:
+def test_a_narrow_leaderboard_breaks_no_words_and_fits(open_page: OpenPage) -> None:
     make_people([116, 79])
     warm_users()
     page = open_page(viewport={"width": 320, "height": 700})
     page.goto("/accounts/leaderboard/")
     heights = page.locator(".ranking th").evaluate_all("cells => cells.map(cell => cell.offsetHeight)")
     assert max(heights) < 50
+    with text_size(page, 200):
+        assert find_overflows(page, [320, 390]) == []
