@@ -87,7 +87,9 @@ def read_leaderboard(
     own = None
     if me in records and rank.value is not None:
         own = Person(rank.value, me, records[me]["name"], int(records[me]["login_times"]))
-    return Leaderboard(me, at, board, names, [people[pk] for pk in newest.value if pk in people], last, own)
+    newest_people = [people[pk] for pk in newest.value if pk in people]
+    pictures = {pk: record["avatar"] for pk, record in shown.items()}
+    return Leaderboard(me, at, board, names, newest_people, pictures, last, own)
 
 
 def _find_own_rank(me: int | None) -> int | None:

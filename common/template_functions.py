@@ -82,9 +82,9 @@ def source_url() -> str:
     return str(settings.SOURCE_URL)
 
 
-def icon(name: str) -> SafeString:
-    """Return an icon of the sprite. Screen readers skip it, because the text beside it has the same meaning."""
-    return _draw_icon(get_static_url("icons.svg"), name)
+def icon(name: str, sprite: str = "icons.svg") -> SafeString:
+    """Return an icon of a sprite. Screen readers skip it, because the text beside it has the same meaning."""
+    return _draw_icon(get_static_url(sprite), name)
 
 
 @cache

@@ -111,8 +111,9 @@ class Leaderboard:
     """A page of the leaderboard.
 
     me_id: the id of the viewer; None for an anonymous visitor. at: the cursor from the URL. names: by id, without
-    users hidden from the viewer, which keep their ranks. last: the last logins, newest first. wanted: the
-    requested number of last logins. own: the viewer, with the rank among all users, if only the viewer sees it.
+    users hidden from the viewer, which keep their ranks. last: the last logins, newest first. pictures: of all these
+    users by id, empty without one. wanted: the requested number of last logins. own: the viewer, with the rank among
+    all users, if only the viewer sees it.
     """
 
     me_id: int | None
@@ -120,6 +121,7 @@ class Leaderboard:
     board: BoardPlaces
     names: dict[int, str]
     last: list[LastLogin]
+    pictures: dict[int, str]
     wanted: int
     own: Person | None = None
 

@@ -20,7 +20,7 @@ from common.rendered import remember_rendered
 from common.template_functions import format_number
 
 MAX_AGES: Final = 4096  # texts
-MAX_BYTES: Final = 1_000_000  # of remembered rows; each takes about 300 bytes
+MAX_BYTES: Final = 1_000_000  # of remembered rows; each takes about 500 bytes
 
 
 def person_link(name: str) -> SafeString:
@@ -61,16 +61,17 @@ def ordinal(number: int) -> str:
 
 
 @remember_rendered(MAX_BYTES)
-def ranking_row(rank: int, name: str, login_times: int, is_me: bool) -> SafeString:
+def ranking_row(rank: int, user_id: int, name: str, picture: str, login_times: int, is_me: bool) -> SafeString:
     """Return a row of the leaderboard."""
-    shown = {"rank": rank, "name": name, "login_times": login_times, "is_me": is_me}
+    shown = {"rank": rank, "id": user_id, "name": name, "picture": picture, "login_times": login_times, "is_me": is_me}
     return render_to_string("accounts/_ranking_row.html", shown)
 
 
 @remember_rendered(MAX_BYTES)
-def last_login(name: str, time: datetime, age: str) -> SafeString:
+def last_login(user_id: int, name: str, picture: str, time: datetime, age: str) -> SafeString:
     """Return a reader with the time and the age of the last login."""
-    return render_to_string("accounts/_last_login.html", {"name": name, "time": time, "age": age})
+    shown = {"id": user_id, "name": name, "picture": picture, "time": time, "age": age}
+    return render_to_string("accounts/_last_login.html", shown)
 
 
 FUNCTIONS: Final[Mapping[str, Any]] = {

@@ -4,7 +4,7 @@ from io import BytesIO
 from random import Random
 from typing import Final
 
-from PIL import Image, ImageOps
+from PIL import Image, ImageColor, ImageDraw
 
 from accounts.models import User
 from catalog.following.services import follow_author
@@ -20,7 +20,13 @@ SEED: Final = "diptych profiles"
 PRIVATE_NAME: Final = "Noor Haddad"
 REQUESTS: Final = 4  # of readers and the demo's shopper, to follow the private account
 PICTURED: Final = 6  # readers with a picture
-COLOURS: Final = (("#16324f", "#f2d0a4"), ("#2d4739", "#f6e7cb"), ("#5b2333", "#f7f4f3"), ("#3d348b", "#f7b801"))
+# The sky, the sun, the far hill and the near one
+COLOURS: Final = (
+    ("#f2d0a4", "#d9694f", "#5c7184", "#16324f"),
+    ("#dfe8e2", "#f2b950", "#6d8f7a", "#2d4739"),
+    ("#f3dcd6", "#fff6e5", "#a8616a", "#5b2333"),
+    ("#cfdcec", "#f7c948", "#6c63a8", "#3d348b"),
+)
 BIOS: Final = (
     "Mostly translated fiction, some poetry, and every book about bridges I can find.",
     "I read on trains. Give me long sentences and short chapters.",
@@ -69,12 +75,16 @@ def _follow_authors(user_id: int) -> None:
 
 
 def _paint_picture(random: Random) -> bytes:
-    """Return a fractal in two colours as a picture, so that the demo ships no photographs."""
-    x, y, width = random.uniform(-1.4, -0.6), random.uniform(-0.35, 0.35), random.uniform(0.3, 0.7)
-    grey = Image.effect_mandelbrot((480, 480), (x, y, x + width, y + width), 90)
-    dark, light = random.choice(COLOURS)
+    """Return a sun above two hills as a picture, so that the demo ships no photographs."""
+    sky, sun, far, near = map(ImageColor.getrgb, random.choice(COLOURS))
+    picture = Image.new("RGB", (960, 960), sky)
+    draw = ImageDraw.Draw(picture)
+    x, y = random.uniform(280, 680), random.uniform(260, 420)
+    draw.circle((x, y), 150, fill=sun)
+    draw.circle((random.uniform(80, 320), 1160), 640, fill=far)
+    draw.circle((random.uniform(640, 860), 1240), 620, fill=near)
     made = BytesIO()
-    ImageOps.colorize(grey, dark, light).save(made, "PNG")
+    picture.save(made, "PNG")
     return made.getvalue()
 
 

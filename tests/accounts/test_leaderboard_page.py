@@ -1,5 +1,6 @@
 """The leaderboard in HTML and in JSON, and the login page of the admin."""
 
+import re
 from typing import Any
 
 import pytest
@@ -61,6 +62,17 @@ def test_the_page_has_cards_and_the_table_of_the_login_report(client: Client, pe
     page = client.get(BOARD).content.decode()
     assert '<table class="plain ranking">' in page
     assert ('class="board-most sheet"' in page, 'class="board-last sheet"' in page) == (True, True)
+
+
+def test_each_row_has_a_picture_and_numbers_in_columns(client: Client, people: list[User]) -> None:
+    User.objects.filter(pk=people[29].pk).update(avatar="30-abc")
+    warm_users()
+    page = page_of(client)
+    number = r'<td class="number">\d+</td>'
+    rows = re.findall(rf'<tr>{number}<th scope="row">(.*?)</th>{number}</tr>', page)
+    assert [re.findall('class="avatar', row) for row in rows] == [['class="avatar']] * PAGE_SIZE
+    assert '<img class="avatar" src="/media/avatars/30-abc-' in rows[0]
+    assert page.count('<li><span class="ranked">') == 10
 
 
 def test_a_visitor_costs_one_round_trip_and_a_reader_two(client: Client, people: list[User]) -> None:

@@ -61,6 +61,7 @@ def test_the_page_lists_sessions_in_three_round_trips(desk: Client, phone: Clien
     html = page.content.decode()
     assert "Safari on iPhone" in html
     assert html.count("This browser") == 1
+    assert html.index("Firefox on Windows") < html.index("Safari on iPhone")  # the present one is the first
     assert page.headers["Cache-Control"] == "private, no-cache"
 
 

@@ -31,7 +31,7 @@ def log_in(page: Page, password: str = PASSWORD) -> None:
 def confirm_address(page: Page) -> None:
     """Add and confirm an address of the account."""
     open_own_menu(page).get_by_role("link", name="Account").click()
-    page.get_by_role("link", name="Add email address").click()
+    page.get_by_role("link", name="Email address").click()
     page.get_by_label("New email address").fill(ADDRESS)
     page.get_by_label("Current password").fill(PASSWORD)
     page.get_by_role("button", name="Send link").click()

@@ -10,6 +10,7 @@ from pytest_django.live_server_helper import LiveServer
 from accounts.models import User
 from catalog.models import Book
 from mirror.relay.drains import drain_all
+from social.profiles.services import add_favourite
 from social.services.likes import like_post
 from social.services.posts import create_post
 from tests.browser.conftest import (
@@ -243,20 +244,20 @@ def test_pages_begin_at_one_edge_and_have_one_of_three_widths(open_page: OpenPag
     alice = User.objects.create_user("alice")
     page = sign_in(open_page(viewport={"width": 1280, "height": 900}), alice, live_server)
     wide, reading, form = 1136, 768, 544
-    edge, middle = 72, (1280 - form) // 2
+    edge, centred, middle = 72, (1280 - reading) // 2, (1280 - form) // 2
     for left, width, paths in (
-        (edge, wide, ("/books/", "/shelves/", "/u/alice/", "/lists/", "/accounts/leaderboard/")),
+        (edge, wide, ("/books/", "/shelves/", "/u/alice/", "/lists/", "/accounts/leaderboard/", "/accounts/")),
         (
             edge,
             reading,
-            ("/home/", "/global/", "/notifications/", "/accounts/", "/help/", "/people/", "/people/requests/"),
+            ("/home/", "/global/", "/mentions/", "/notifications/", "/help/", "/people/", "/people/requests/"),
         ),
-        (edge, form, ("/people/profile/",)),
-        (middle, form, ("/accounts/name/", "/notifications/settings/", "/no-such-page/")),
+        (centred, reading, ("/accounts/sessions/", "/accounts/factors/", "/people/muted/", "/about/", "/returns/")),
+        (middle, form, ("/people/profile/", "/accounts/name/", "/notifications/settings/", "/no-such-page/")),
     ):
         for path in paths:
             page.goto(path)
-            box = page.locator("main .stream, main > :not(.columns)").last.bounding_box()
+            box = page.locator("main :is(.stream, .text-page), main > :not(.columns)").last.bounding_box()
             assert box, path
             assert (box["x"], box["width"]) == (left, width), path
 
@@ -275,6 +276,41 @@ def test_feed_has_links_to_readers_beside_the_posts_of_wide_windows(
         assert column, path
         assert posts, path
         assert column["x"] > posts["x"] + posts["width"], path
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_pages_of_a_post_and_a_reader_have_a_column_beside_the_posts(
+    open_page: OpenPage, live_server: LiveServer, width: int
+) -> None:
+    """On phones, the book is in the post alone, and the favourite books are above the posts."""
+    alice, book = User.objects.create_user("alice"), Book.objects.create(title="A fine book")
+    post = create_post(alice.pk, "Read it.", book_id=book.pk)
+    add_favourite(alice.pk, book.pk)
+    drain_all()
+    page = sign_in(open_page(viewport={"width": width, "height": 900}), alice, live_server)
+    page.goto(f"/posts/{post.pk}/")
+    expect(page.locator(".post-side")).to_be_visible(visible=width == 1280)
+    expect(page.locator(".post .post-book")).to_be_visible(visible=width == 390)
+    page.goto("/u/alice/")
+    favourites, first = page.locator(".profile-about").bounding_box(), page.locator(".post").bounding_box()
+    assert favourites
+    assert first
+    if width == 390:
+        assert favourites["y"] + favourites["height"] <= first["y"]
+    else:
+        assert favourites["y"] == first["y"]
+        assert favourites["x"] > first["x"] + first["width"]
+
+
+@pytest.mark.parametrize("percent", [100, 200])
+def test_rows_of_the_account_are_low_and_fit(open_page: OpenPage, live_server: LiveServer, percent: int) -> None:
+    name, email = "Maximiliana Featherstonehaugh-Wolfeschlegel", "a-rather-long-address-for-a-phone@mail.example.org"
+    page = sign_in(open_page(viewport=PHONE), User.objects.create_user(name, email=email), live_server)
+    page.goto("/accounts/")
+    heights = page.locator(".rows a").evaluate_all("rows => rows.map(row => row.offsetHeight)")
+    assert (min(heights), max(heights)) == (48, 48)
+    with text_size(page, percent):
+        assert find_overflows(page, [320, 390, 768, 1280]) == []
 
 
 def test_notifications_quote_two_lines_on_phones(open_page: OpenPage, live_server: LiveServer) -> None:
@@ -296,10 +332,12 @@ def test_follow_requests_are_at_the_end_of_the_heading(open_page: OpenPage, live
     assert round(link["x"] + link["width"]) == 72 + 768
 
 
-def test_a_narrow_leaderboard_breaks_no_words(open_page: OpenPage) -> None:
+def test_a_narrow_leaderboard_breaks_no_words_and_fits(open_page: OpenPage) -> None:
     make_people([116, 79])
     warm_users()
     page = open_page(viewport={"width": 320, "height": 700})
     page.goto("/accounts/leaderboard/")
     heights = page.locator(".ranking th").evaluate_all("cells => cells.map(cell => cell.offsetHeight)")
     assert max(heights) < 50
+    with text_size(page, 200):
+        assert find_overflows(page, [320, 390]) == []

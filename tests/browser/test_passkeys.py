@@ -42,7 +42,7 @@ def test_passkey_is_added_and_used(open_page: OpenPage, audit: Audit, alice: Use
     log_in(page)
     expect(page.get_by_role("banner")).to_contain_text("alice")
     page.goto("/accounts/")
-    page.get_by_role("link", name="Manage two-step login").click()
+    page.get_by_role("link", name="Two-step login").click()
     page.get_by_role("link", name="Add passkey").click()
     assert audit(page) == []
     page.get_by_label("Name of the passkey").fill("Blue key")

@@ -223,7 +223,7 @@ def test_page_groups_by_day_with_the_pictures_of_readers(
         settings.CLOCK = lambda days=days: now + timedelta(days=days)
         page = client.get("/notifications/").content.decode()
         assert f">{title}</h2>" in page
-        assert page.count("</h2>") == 1
+        assert page.count('<h2 id="day-') == 1
         assert page.count('<li class="notification unread">') == 2
         # The heading has the day. The browser writes the time of day, in the zone of the device.
         assert (page.count(" ago<"), page.count('data-local="clock"')) == ((0, 2) if days else (0, 0))

@@ -1,10 +1,14 @@
 """The readers of the demo."""
 
 from datetime import date, timedelta
+from io import BytesIO
+from random import Random
 
 import pytest
+from PIL import Image
 
 from accounts.models import LoginStats, User
+from demo.community.profiles import _paint_picture
 from demo.logins import ROLES_BY_LOGIN
 from demo.people import HISTORY_DAYS, READER_NAMES, STAFF_NAMES, load_demo_logins, load_demo_people
 from loginlog import selectors, services
@@ -43,6 +47,16 @@ def test_demo_users_get_half_a_year_of_logins_and_keep_earlier_ones() -> None:
         assert LoginStats.objects.get(user=user).login_times == len([day for day in days if day != own])
     drains.drain_all()
     assert runs.verify() == []
+
+
+def test_pictures_of_demo_readers_are_drawings_with_few_colours() -> None:
+    random = Random(1)
+    for _ in range(8):
+        with Image.open(BytesIO(_paint_picture(random))) as picture:
+            assert picture.size == (960, 960)
+            colours = picture.getcolors()
+            assert colours
+            assert (len(colours), max(colours)[0] < 0.8 * 960 * 960) == (4, True)
 
 
 @pytest.mark.django_db(transaction=True)

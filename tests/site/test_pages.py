@@ -1,5 +1,7 @@
 """The front page and the base template."""
 
+import re
+
 import pytest
 from django.test import Client
 from pytest_django.fixtures import Settings
@@ -33,6 +35,13 @@ def test_anonymous_pages_use_neither_sql_nor_redis(client: Client, path: str) ->
     assert response.status_code in (200, 404)
     assert (seen.round_trips, seen.sql) == (0, [])
     assert "sessionid" not in response.cookies
+
+
+def test_the_help_lists_its_sections(client: Client) -> None:
+    page = client.get("/help/").content.decode()
+    named = re.findall(r'<h2 id="(\w+)">', page)
+    assert len(named) == 6
+    assert re.findall(r'<li><a href="#(\w+)">', page) == named[:-1]
 
 
 @pytest.mark.django_db(transaction=True)

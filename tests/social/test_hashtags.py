@@ -77,6 +77,9 @@ class TestPages:
         response = client.get("/tags/nobody/")
         assert response.status_code == 200
         assert "No posts with this hashtag yet." in response.content.decode()
+        assert "Write a post" not in response.content.decode()
+        client.force_login(make_users("zoe")[0])
+        assert 'href="/home/">Write a post</a>' in client.get("/tags/nobody/").content.decode()
 
     @pytest.mark.parametrize("path", ["/tags/123/", "/tags/a%20b/", "/tags/%00/", "/tags/%F0%9F%98%80/"])
     @pytest.mark.parametrize("accept", ["text/html", JSON])

@@ -67,7 +67,7 @@ def test_a_form_on_the_page_of_a_post_replies_to_it(client: Client, town: Town) 
     address = f"/posts/{town.post.pk}/"
     page = client.get(address).content.decode()
     assert "<textarea" not in page
-    assert '<p class="eyebrow"><a href="/global/">Feed</a></p>' in page
+    assert '<p class="eyebrow"><a href="/global/">Posts</a></p>' in page
     client.force_login(town.bob)
     page = client.get(address).content.decode()
     assert '<p class="eyebrow"><a href="/home/">Feed</a></p>' in page
