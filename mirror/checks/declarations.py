@@ -19,10 +19,13 @@ from mirror.declare.mirrors import Drain, Mirror
 from mirror.declare.paths import DeclarationError
 from mirror.declare.watches import Family, Kind
 from mirror.kinds import kind_of
+from mirror.redis import naming
 
 LONGEST_NAME: Final = 64
 # A number and a text: a model with numbers as primary keys cannot have the second one.
 EXAMPLES: Final = ("1", "x")
+# Some of the library's own keys, of each form
+RESERVED: Final = (naming.clock(), naming.verification(), naming.heartbeat(), naming.marker("x"), naming.lease("x"))
 
 
 @register()
@@ -81,6 +84,7 @@ def _check_shape(mirror: Mirror) -> list[CheckMessage]:
     found = list(_check_record_key(mirror))
     found += _check_families(mirror)
     found += _check_own_keys(mirror)
+    found += _check_reserved(mirror)
     return found
 
 
@@ -254,6 +258,19 @@ def _check_starts() -> list[CheckMessage]:
         hint = "Give each mirror its own keys: entries of one mirror would be strays of the other."
         messages.append(Error(text, hint=hint, id="mirror.E008"))
     return messages
+
+
+def _check_reserved(mirror: Mirror) -> Iterator[CheckMessage]:
+    """Check that a mirror owns none of the library's keys, which verify would take for strays."""
+    # An error is reported for the mirror itself.
+    with suppress(Exception):
+        owned = Owned(mirror)
+        taken = [name for name in RESERVED if owned.has(name)]
+        # A family without a beginning contains all keys, as reported by _check_families.
+        if taken and all(family.start for family in mirror.families()):
+            text = f"Keys of mirror {mirror.name!r} may equal the library's own keys, such as {taken[0]!r}."
+            hint = 'Begin its keys in another way than "mirror:".'
+            yield Error(text, hint=hint, obj=type(mirror), id="mirror.E008")
 
 
 def _find_shared_starts() -> dict[tuple[str, ...], str]:

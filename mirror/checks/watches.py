@@ -9,7 +9,7 @@ from django.db import models
 
 from mirror import registry
 from mirror.capture.plan import unknown_columns
-from mirror.declare.mirrors import Mirror
+from mirror.declare.mirrors import EdgeMirror, Mirror
 from mirror.declare.paths import find_value_field
 from mirror.declare.watches import Watch
 from mirror.kinds import kind_of
@@ -57,12 +57,28 @@ def _check_columns(mirror: Mirror, watch: Watch, where: str) -> Iterator[CheckMe
 
 
 def _check_key_types(mirror: Mirror, watch: Watch, where: str) -> Iterator[CheckMessage]:
-    """Check that triggers and Python write the values of a key in the same way."""
+    """Check that triggers and Python write the values of a key in the same way.
+
+    Check also that the key of an edge can be split into them.
+    """
+    is_joined = isinstance(mirror, EdgeMirror) and len(watch.key_columns) > 1
     for field in watch.model._meta.concrete_fields:
-        if field.column in watch.key_columns and not isinstance(find_value_field(field), KEYS):
+        if field.column not in watch.key_columns:
+            continue
+        if is_joined and _may_hold_separator(find_value_field(field)):
+            text = f'{where}: values of {field.column!r} may contain ":", which joins the columns of a key.'
+            hint = "Let the watch name one column, such as the primary key, or give the field choices without it."
+            yield Error(text, hint=hint, obj=type(mirror), id="mirror.E006")
+        if not isinstance(find_value_field(field), KEYS):
             text = f"{where}: {field.column!r} is neither an integer nor text nor a UUID."
             hint = "SQL and Python format other types differently, so that keys would not match."
             yield Error(text, hint=hint, obj=type(mirror), id="mirror.E006")
+
+
+def _may_hold_separator(field: Any) -> bool:
+    if field.choices:
+        return any(":" in str(value) for value, _ in field.flatchoices)
+    return isinstance(field, (models.CharField, models.TextField))
 
 
 def _check_options(mirror: Mirror, watch: Watch, where: str) -> Iterator[CheckMessage]:

@@ -202,7 +202,9 @@ class EdgeMirror(Mirror):
         names = [field.attname for field in _list_key_fields(watch)]
         rows = all_rows(watch.model).order_by(*names)
         if after is not None:
-            rows = rows.filter(_build_greater(names, after.split(":")))
+            # The text of a single column may contain the separator.
+            values = after.split(":") if len(names) > 1 else [after]
+            rows = rows.filter(_build_greater(names, values))
         return [":".join(map(str, values)) for values in rows.values_list(*names)[:limit]]
 
 

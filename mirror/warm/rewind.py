@@ -8,6 +8,7 @@ the new change has another time. ``changes.purge`` keeps the witness and all cha
 
 import logging
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from django.db.models import Q, Subquery
@@ -77,10 +78,11 @@ def check(redis: RedisClient, database: str, reply: Any = None) -> bool:
     return False
 
 
-def _is_missing(one: "_Remembered", newest: int, witness_time: str) -> bool:
+def _is_missing(one: "_Remembered", newest: int, witness_time: datetime | None) -> bool:
     """Return whether SQL lacks a change. newest: the highest id in SQL."""
     if one.kind == WITNESS:
-        return witness_time != one.time
+        # In UTC, because the time zone of a connection may be changed. Earlier versions wrote it in that zone.
+        return witness_time is None or one.time not in (moments.to_text(witness_time), witness_time.isoformat())
     return newest < one.change
 
 
@@ -128,7 +130,7 @@ def renew(redis: RedisClient, database: str) -> int:
     if last is None:
         return 0
     change, time = last
-    member = f"{WITNESS}|{database}|{time.isoformat()}"
+    member = f"{WITNESS}|{database}|{moments.to_text(time)}"
     with Session(redis) as session:
         (reply,) = session.ask([ask()])
         former = {one.member: one.change for one in _read_history(reply) if one.kind == WITNESS}
@@ -164,11 +166,10 @@ def _read_history(reply: Any) -> Iterator[_Remembered]:
         yield _Remembered(member, int(float(score)), kind, database, time)
 
 
-def _read_sql(witness: int) -> tuple[int, str]:
+def _read_sql(witness: int) -> tuple[int, datetime | None]:
     """Return the highest id in the outbox (0 without any), and the time of the change with the id ``witness``."""
     using = changes.using()
     (found,) = fetch_all([_times.write([witness], using)], using)
     rows: Any = _times.convert(found, using)
     times = dict(rows)
-    witness_time = times[witness].isoformat() if witness in times else ""
-    return max(times, default=0), witness_time
+    return max(times, default=0), times.get(witness)

@@ -1,8 +1,8 @@
 """Checks of services, in SQL, before they write."""
 
 from accounts.models import User
-from social.relations.approval import find_approved
 from social.models import Post
+from social.relations.approval import find_approved
 from social.relations.blocks import has_block_between
 from social.reviews.records import find_stars
 

@@ -122,6 +122,9 @@ def read_posts(ids: Sequence[int], viewer: int | None) -> list[PostRecord]:
 
 
 def exclude_hidden_ratings(posts: list[PostRecord]) -> list[PostRecord]:
-    """Return the posts without the ratings with stars that are not public any more. 1 round trip if there are ratings."""
+    """Return the posts without ratings of which the stars are not public any more.
+
+    Takes 1 round trip if there are ratings.
+    """
     stars = read_stars([post["id"] for post in posts if post["kind"] == Post.Kind.RATING])
     return [post for post in posts if post["kind"] != Post.Kind.RATING or post["id"] in stars]

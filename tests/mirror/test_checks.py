@@ -355,6 +355,23 @@ def test_key_columns_must_be_integers_text_or_uuids() -> None:
     assert "'parent_id'" in message.msg
 
 
+def test_the_columns_of_an_edge_can_be_told_apart_in_its_key() -> None:
+    with isolate_apps("tests.support.mirror.app"):
+
+        class Link(models.Model):  # noqa: DJ008
+            source = models.TextField()
+            target = models.TextField()
+            kind = models.TextField(choices=[("a", "A")])
+
+            class Meta:
+                app_label = "mirrortest"
+
+    register(type("Links", (Edge,), {"watches": [Watch(Link, ("source", "kind"))]}))
+    [message] = said()
+    assert message.id == "mirror.E006"
+    assert "values of 'source' may contain \":\"" in message.msg
+
+
 def entries(self: Mirror, record: Any) -> Iterable[Entry]:
     return ()
 
@@ -388,6 +405,13 @@ def test_two_mirrors_cannot_own_the_same_keys(start: str) -> None:
     [message] = said()
     assert message.id == "mirror.E008"
     assert repr(start) in message.msg
+
+
+def test_a_mirror_cannot_own_keys_of_the_library() -> None:
+    declared(families=lambda self: [Family("mirror:", "set", lambda key, member: member)])
+    [message] = said()
+    assert message.id == "mirror.E008"
+    assert "the library's own keys, such as 'mirror:clock'" in message.msg
 
 
 @pytest.mark.parametrize("start", ["titem:na", "tuid:{1}:follow"])

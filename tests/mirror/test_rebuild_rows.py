@@ -7,7 +7,7 @@ import pytest
 from pytest_django.fixtures import Settings
 from redis import Redis
 
-from mirror import registry
+from mirror import EdgeMirror, Watch, registry
 from mirror.comparison import scan
 from mirror.models import Change
 from mirror.redis.clients import client, relay_client
@@ -132,3 +132,17 @@ def test_strays_of_rows_with_pending_changes_are_removed(write: Callable[[], int
     write()
     strays.remove(registry.get("titem"), relay_client())
     assert not redis.exists("{tlabel}:ghost")
+
+
+def test_edges_of_one_text_column_are_read_although_the_text_contains_the_separator() -> None:
+    class Codes(EdgeMirror):
+        name = "codes"
+        model = Odd
+        watches = (Watch(Odd, str(Odd._meta.get_field("code").column)),)
+
+    codes = [f"http://{n}:80" for n in range(5)]
+    Odd.objects.bulk_create(Odd(code=code) for code in codes)
+    found: list[str] = []
+    while page := Codes().keys_after(found[-1] if found else None, 2):
+        found += page
+    assert found == codes

@@ -4,8 +4,10 @@ import sqlite3
 import uuid
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 from typing import Protocol
+from zoneinfo import ZoneInfo
 
 import psycopg
 import pytest
@@ -257,3 +259,15 @@ def test_changes_of_another_database_in_the_same_redis_do_not_count(item: Item, 
     sweeper.sweep()
     assert is_any_warm()
     assert changes.newest_unapplied() is None
+
+
+def test_another_time_zone_of_the_connection_is_no_restored_database(
+    item: Item, redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sweeper.sweep()
+    witness = Change.objects.filter(applied_at__isnull=False).latest("applied_at")
+    there = witness.created_at.astimezone(ZoneInfo("America/New_York"))
+    monkeypatch.setattr(rewind, "_read_sql", lambda pk: (witness.pk, there))
+    assert not rewind.check(relay_client(), database_identity())
+    monkeypatch.setattr(rewind, "_read_sql", lambda pk: (witness.pk, there + timedelta(seconds=1)))
+    assert rewind.check(relay_client(), database_identity())
