@@ -99,7 +99,7 @@ MIDDLEWARE = [
     "common.middleware.methods.OfferedMethodsMiddleware",
     "common.middleware.typed.CleanParametersMiddleware",
     "common.middleware.shedding.ShedLoadMiddleware",
-    "common.middleware.admin_links.EmptyFieldNameMiddleware",
+    "common.middleware.admin_fields.AdminFieldsMiddleware",
     "accounts.middleware.AuthenticationMiddleware",
     "loginlog.middleware.FirstRequestOfTheDay",
     "django.contrib.messages.middleware.MessageMiddleware",

@@ -114,8 +114,10 @@ class BookAdmin(PictureAdminMixin, BookImportAdmin, RelatedRowsAdmin, ExportAdmi
         return super().get_search_results(request, queryset, normalise_isbn(search_term))
 
     def save_formset(self, request: HttpRequest, form: Any, formset: Any, change: bool) -> None:
-        """Save the tags of a book. Removing a tag also removes the votes for it."""
+        """Save the details or the tags of a book. Removing a tag also removes the votes for it."""
         super().save_formset(request, form, formset, change)
+        if formset.model is not Tagging:
+            return
         # Otherwise votes would be left for a tag that the book no longer has.
         for tagging in formset.deleted_objects:
             services.remove_tag_from_books(Book.objects.filter(pk=tagging.book_id), tagging.tag)

@@ -36,13 +36,14 @@ from social.selectors import get_posts_about, get_posts_about_books_by, get_post
 from social.timelines.pages import PAGE_SIZE
 from social.views.people import redirect_to_spelling
 
-CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f]")  # characters that XML cannot contain
+# Characters that XML 1.0 cannot contain, and carriage returns.
+FORBIDDEN: Final = re.compile(r"[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 EMPTY_SINCE: Final = datetime(1970, 1, 1, tzinfo=UTC)  # the time of the last change of a feed without entries
 MAX_TITLE: Final = 80  # characters of a post without a book that make its title
 
 
 class _AtomFeed(Atom1Feed):
-    """Atom, with the address of the site as the base of the links in texts, and without control characters."""
+    """Atom, with the address of the site as the base of the links in texts, and without forbidden characters."""
 
     def __init__(self, title: str, *args: Any, **kwargs: Any) -> None:
         super().__init__(_clean(title), *args, **kwargs)
@@ -219,7 +220,7 @@ def _write_rating(stars: int) -> str:
 
 
 def _clean(text: str) -> str:
-    return CONTROL.sub("", text)
+    return FORBIDDEN.sub("", text)
 
 
 def _find_rest(view: str, name: str, *arguments: str) -> str:

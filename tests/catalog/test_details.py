@@ -88,3 +88,6 @@ def test_staff_edit_details_on_the_page_of_the_book(client: Client) -> None:
     form |= {"details-0-description": "By the sea.", "details-0-format": "paperback"}
     client.post(f"/admin/catalog/book/{book.pk}/change/", form)
     assert BookDetails.objects.get(book=book).description == "By the sea."
+    form |= {"details-INITIAL_FORMS": "1", "details-0-DELETE": "on"}
+    client.post(f"/admin/catalog/book/{book.pk}/change/", form)
+    assert not BookDetails.objects.exists()

@@ -118,6 +118,35 @@ def test_unknown_host_gets_the_error_page() -> None:
 
 
 @pytest.mark.django_db
+@pytest.mark.parametrize("value", ["abc", "9" * 30])
+def test_admin_refuses_choices_and_counts_that_its_forms_never_send(client: Client, value: str) -> None:
+    client.force_login(User.objects.create_superuser("alice"))
+    rows = {"details-TOTAL_FORMS": "1", "details-INITIAL_FORMS": "0"}
+    rows |= {"tagging_set-TOTAL_FORMS": "1", "tagging_set-INITIAL_FORMS": "0"}
+    user = f"accounts/user/{User.objects.create_user('rita').pk}/change/"
+    for page, form in (
+        (user, {"groups": value, "username": "rita"}),
+        (user, {"user_permissions": ["1", value]}),
+        ("auth/group/add/", {"name": "g", "permissions": value}),
+        ("catalog/tagalias/add/", {"name": "a", "tag": value}),
+        ("catalog/book/add/", rows | {"title": "Salt", "authors": value}),
+        ("catalog/book/add/", rows | {"title": "Salt", "tagging_set-0-tag": value}),
+        ("catalog/book/add/", rows | {"title": "Salt", "details-0-translators": value}),
+        ("catalog/book/add/", rows | {"title": "Salt", "details-0-illustrators": value}),
+        ("catalog/book/", {"action": "remove_tag", "_selected_action": value}),
+        ("shop/product/", {"action": "withdraw", "_selected_action": ["1", value]}),
+        ("shop/sale/add/", {"name": "s", "items-TOTAL_FORMS": "1", "items-0-product": value}),
+        ("catalog/book/", {"action": "delete_selected", "_selected_action": value}),
+    ):
+        assert client.post(f"/admin/{page}", form).status_code == 400, form
+    for count in ("9" * 30, "1000"):
+        assert client.post("/admin/catalog/book/add/", rows | {"details-TOTAL_FORMS": count}).status_code == 400
+    # A wrong choice of a plain field, and an empty one, are errors of the form.
+    assert client.post("/admin/wishes/bookwish/add/", {"user": value}).status_code == 200
+    assert client.post("/admin/catalog/tagalias/add/", {"name": "a", "tag": ""}).status_code == 200
+
+
+@pytest.mark.django_db
 @pytest.mark.parametrize("page", ["change", "delete"])
 def test_admin_refuses_an_empty_to_field(client: Client, page: str) -> None:
     client.force_login(User.objects.create_superuser("alice"))

@@ -185,6 +185,20 @@ def test_control_characters_of_an_import_do_not_break_a_feed(ann: User) -> None:
     assert list_texts(read_feed("/u/Ann%20B/feed/"), "summary") == ["bell  here"]
 
 
+def test_characters_that_xml_forbids_are_left_out_of_titles(ann: User) -> None:
+    """Staff and imports write titles and names, which are not cleaned like the texts of readers."""
+    book = make_book("Em\ufffema \uffff\x0b\U0001f40d", authors="Jane \uffffAusten")
+    create_post(ann.pk, "hello", book_id=book.pk)
+    put_on_shelf(ann.pk, book.pk, Shelf.READ, date(2026, 1, 2))
+    drain_all()
+    assert list_texts(read_feed("/u/Ann%20B/feed/"), "title") == ["Ann B about “Emma 🐍”"]
+    shelf = read_feed("/u/Ann%20B/shelves/read/feed/")
+    assert (list_texts(shelf, "title"), list_texts(shelf, "summary")) == (["Emma 🐍"], ["Jane Austen"])
+    assert read_feed(f"/books/{book.pk}/posts/feed/").findtext(f"{ATOM}title") == "Posts about “Emma 🐍”"
+    author = Author.objects.get()
+    assert read_feed(f"/authors/{author.pk}/posts/feed/").findtext(f"{ATOM}title") == "Posts about books by Jane Austen"
+
+
 def test_link_previews_of_posts_profiles_and_authors(ann: User) -> None:
     book = make_book("Emma", authors="Jane Austen")
     post = create_post(ann.pk, 'a "quoted" text', book_id=book.pk)
