@@ -9,7 +9,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from mirror import registry
 from mirror.capture import install
-from mirror.checks.aliases import check_aliases
+from mirror.checks.aliases import check_aliases, check_router
 from mirror.checks.constancy import check_constancy
 from mirror.checks.watches import check_chains, check_watches
 from mirror.comparison.scan import Owned
@@ -38,6 +38,7 @@ def check_declarations(**kwargs: Any) -> list[CheckMessage]:
     found += check_chains()
     found += _check_starts()
     found += _check_prefix()
+    found += check_router()
     found += check_aliases()
     return found
 
