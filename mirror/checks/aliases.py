@@ -1,4 +1,4 @@
-"""System checks of databases besides the mirrored one.
+"""System checks of routers, and of databases besides the mirrored one.
 
 Outboxes in several databases would be drained into the same keys without an order between them, and their rows share
 primary keys. A signal would report such a write too late, and bulk writes not at all. So a check refuses the models
@@ -7,6 +7,7 @@ there, from the settings alone: a plain ``check`` has no connection.
 
 from collections.abc import Iterator
 
+from django.apps import apps
 from django.conf import settings
 from django.core.checks import CheckMessage, Error
 from django.db import connections, router
@@ -16,6 +17,26 @@ from mirror import registry
 from mirror.conf import setting
 
 SAME = ("ENGINE", "HOST", "PORT", "NAME")
+
+
+def check_router() -> Iterator[CheckMessage]:
+    """Check that the routers let ``migrate`` create the mirror's own tables in the mirrored database."""
+    mirrored = str(setting("DATABASE"))
+    refused = find_refused_tables()
+    if refused:
+        text = f"A router refuses the tables of the app 'mirror' in the database {mirrored!r}: {', '.join(refused)}."
+        hint = (
+            f"Let allow_migrate() of DATABASE_ROUTERS return True for the app 'mirror' and the database {mirrored!r}. "
+            f"Then run `manage.py migrate mirror --database {mirrored}`."
+        )
+        yield Error(text, hint=hint, id="mirror.E050")
+
+
+def find_refused_tables() -> list[str]:
+    """Return the tables of the mirror itself that the routers keep out of the mirrored database."""
+    mirrored = str(setting("DATABASE"))
+    models = apps.get_app_config("mirror").get_models()
+    return [model._meta.db_table for model in models if not router.allow_migrate_model(mirrored, model)]
 
 
 def check_aliases() -> Iterator[CheckMessage]:

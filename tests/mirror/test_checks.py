@@ -15,6 +15,7 @@ from pytest_django.fixtures import Settings
 
 from mirror import After, EdgeMirror, Entry, Family, Mirror, Reached, SummaryMirror, Watch, WindowMirror, register
 from mirror.capture import install
+from mirror.doctor import examine
 from mirror.redis.clients import client
 from mirror.relay import signals
 from tests.support.mirror.app.models import Follow, Item
@@ -85,6 +86,10 @@ def declared(**attributes: Any) -> None:
     signals.connect()  # the work at start-up still succeeds
 
 
+NO_OWNER = After("titem", "owner")  # type: ignore[arg-type]
+AFTER = 'write a list of After("mirror", function from a key of its changes to the window\'s owner)'
+
+
 @pytest.mark.parametrize(
     ("attributes", "words"),
     [
@@ -97,6 +102,11 @@ def declared(**attributes: Any) -> None:
         ({"watches": None}, "has no watches"),
         ({"watches": ["mirrortest.Item"]}, "watches something that is no model"),
         ({"watches": [Watch(None)]}, "watches something that is no model"),  # type: ignore[arg-type]
+        ({"after": ["site"]}, f"has 'site' in after: {AFTER}"),
+        ({"after": After("titem", str)}, f"has after = {After('titem', str)!r}: {AFTER}"),
+        ({"after": [NO_OWNER]}, f"has {NO_OWNER!r} in after: {AFTER}"),
+        ({"record_class": "dict"}, "has record_class = 'dict': give it the class"),
+        ({"buckets": "4"}, "has buckets = '4': write an integer of at least 1"),
     ],
 )
 def test_unusable_declaration_is_reported(attributes: dict[str, Any], words: str) -> None:
@@ -130,6 +140,30 @@ def test_cache_alias_with_connections_of_another_class_is_named(settings: Settin
     }
     settings.MIRROR = {**settings.MIRROR, "ALIAS": "plain"}
     with pytest.raises(ImproperlyConfigured, match="'plain' has connections of another class"):
+        client()
+
+
+@pytest.mark.parametrize(
+    ("url", "options"),
+    [
+        ("redis://localhost:1", {"CONNECTION_POOL_KWARGS": {"decode_responses": True}}),
+        ("redis://localhost:1?decode_responses=False", {}),  # a text, which redis-py takes for true
+    ],
+)
+def test_connections_that_decode_replies_are_refused(url: str, options: dict[str, Any], settings: Settings) -> None:
+    classes = {
+        "CONNECTION_POOL_CLASS": "mirror.redis.MirrorPool",
+        "CONNECTION_FACTORY": "mirror.redis.PoolFactory",
+    }
+    cache = {"BACKEND": "django_redis.cache.RedisCache", "OPTIONS": {**classes, **options}}
+    settings.CACHES = {**settings.CACHES, "texts": {**cache, "LOCATION": url}}
+    settings.MIRROR = {**settings.MIRROR, "ALIAS": "texts"}
+    [message] = said()
+    assert message.id == "mirror.E051"
+    assert "'texts'" in message.msg
+    assert "Remove decode_responses" in str(message.hint)
+    assert "mirror.E051" in [found.id for found in examine()]
+    with pytest.raises(ImproperlyConfigured, match="'texts' decodes replies. Remove decode_responses"):
         client()
 
 

@@ -6,9 +6,12 @@ from typing import Any
 
 import pytest
 from django.core.checks import CheckMessage, run_checks
+from django.core.management import call_command
+from django.core.management.base import SystemCheckError
 from django.db import connection, connections
 from pytest_django.fixtures import Settings
 
+from mirror.doctor import examine
 from mirror.models import Change
 from mirror.relay import drains
 from tests.support.mirror.app.models import Group, Item
@@ -29,6 +32,13 @@ class Elsewhere(Nowhere):
 
     def db_for_write(self, model: type, **hints: Any) -> str | None:
         return "other" if model is Item else None
+
+
+class Narrow:
+    """A router that allows nothing but the app with the mirrored models in the mirrored database."""
+
+    def allow_migrate(self, db: str, app_label: str, **hints: Any) -> bool | None:
+        return app_label == Item._meta.app_label if db == "default" else None
 
 
 def declare(patch: pytest.MonkeyPatch, **values: Any) -> None:
@@ -97,3 +107,23 @@ def test_databases_in_memory_are_never_the_same(patch: pytest.MonkeyPatch) -> No
     declare(patch, ENGINE=connection.settings_dict["ENGINE"], NAME=":memory:")
     patch.setitem(connection.settings_dict, "NAME", ":memory:")
     assert len(found()) == 1
+
+
+def test_router_that_refuses_the_outbox_is_named_in_place_of_consequences(settings: Settings) -> None:
+    settings.DATABASE_ROUTERS = [Narrow()]
+    messages = [message for message in run_checks(databases=["default"]) if str(message.id).startswith("mirror.")]
+    assert [message.id for message in messages] == ["mirror.E050"]
+    assert Change._meta.db_table in messages[0].msg
+    assert "'mirror'" in str(messages[0].hint)
+    with pytest.raises(SystemCheckError, match=r"mirror\.E050"):
+        call_command("migrate", database="default", skip_checks=False, verbosity=0)
+    assert [message.id for message in examine() if message.is_serious()] == ["mirror.E050"]
+
+
+def test_router_that_refuses_another_app_gives_no_message(settings: Settings) -> None:
+    class Other:
+        def allow_migrate(self, db: str, app_label: str, **hints: Any) -> bool | None:
+            return False if app_label == "auth" else None
+
+    settings.DATABASE_ROUTERS = [Other()]
+    assert not [message for message in run_checks() if message.id == "mirror.E050"]
