@@ -1,4 +1,4 @@
-"""Notices the statements by which a request writes to SQL, on whichever connection of a thread they are executed."""
+"""Notices the statements by which requests and transactions write to SQL, on whichever connection of a thread."""
 
 from collections.abc import Callable
 from typing import Any
@@ -27,9 +27,9 @@ def _watch_connection(connection: BaseDatabaseWrapper, **kwargs: Any) -> None:
 
 
 def _note_statement(execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:
-    """Execute a statement. If a request writes by it, note the table."""
-    is_watched = sql_only.in_request() and context["connection"].alias == setting("DATABASE")
-    if not is_watched or not statements.may_write(sql):
+    """Execute a statement. If a request or transaction writes by it, note the table."""
+    connection = context["connection"]
+    if not _is_watched(connection) or not statements.may_write(sql):
         return execute(sql, params, many, context)
     # Before the statement, so that replies which are read meanwhile count as older than it.
     sql_only.note_write()
@@ -38,5 +38,12 @@ def _note_statement(execute: Callable[..., Any], sql: str, params: Any, many: bo
         return result
     table = statements.find_table(sql)
     if table:
-        sql_only.note_table(table)
+        sql_only.note_table(table, connection)
     return result
+
+
+def _is_watched(connection: BaseDatabaseWrapper) -> bool:
+    """Return whether a write on this connection may have to be read before Redis has it."""
+    if connection.alias != setting("DATABASE"):
+        return False
+    return sql_only.in_request() or sql_only.find_transaction(connection) is not None

@@ -1,15 +1,22 @@
-"""Reads that SQL must answer, because the request must see a write that Redis does not have yet.
+"""Reads that SQL must answer, because the caller must see a write that Redis does not have yet.
 
 A request notes the tables that it writes to. Mirrors of these tables are read from SQL until a drain of this request
 has applied the change, or to the end of the request if nobody names the changed rows (``.update()`` and raw SQL).
+Outside of requests a block of ``atomic()`` does the same until it ends: no drain can apply the change before.
 """
 
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
+
+from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.transaction import Atomic
 
 from mirror import registry
+from mirror.conf import setting
 from mirror.relay.statements import ANY
 
 
@@ -73,12 +80,38 @@ _forced: ContextVar[bool] = ContextVar("sql_only", default=False)
 _request: ContextVar[Request | None] = ContextVar("request", default=None)
 
 
+# The block of ``atomic()`` outside of requests in which a connection wrote last, with the tables
+_transactions: WeakKeyDictionary[BaseDatabaseWrapper, tuple[Atomic, set[str]]] = WeakKeyDictionary()
+
+
 def wanted(mirrors: Sequence[str] = ()) -> bool:
     """Return whether reads (of these mirrors) must avoid Redis in this context."""
     if _forced.get():
         return True
     present = _request.get()
-    return present is not None and (present.wanted or present.lacks(mirrors))
+    if present is None:
+        return _have_any(_list_uncommitted(), mirrors)
+    return present.wanted or present.lacks(mirrors)
+
+
+def _list_uncommitted() -> set[str]:
+    """Return the tables that the present transaction outside of requests wrote to."""
+    if not _transactions:
+        return set()
+    connection = connections[setting("DATABASE")]
+    block, tables = _transactions.get(connection, (None, set()))
+    if block is None or block is not find_transaction(connection):
+        return set()
+    return tables
+
+
+def find_transaction(connection: BaseDatabaseWrapper) -> Atomic | None:
+    """Return the outermost block of ``atomic()`` that a connection is in, or None.
+
+    Those of a TestCase do not count: code under test would never leave them.
+    """
+    blocks: list[Atomic] = connection.atomic_blocks
+    return next((block for block in blocks if not getattr(block, "_from_testcase", False)), None)
 
 
 @contextmanager
@@ -112,10 +145,16 @@ def note_write() -> None:
         present.writes += 1
 
 
-def note_table(table: str) -> None:
-    """Record that a statement of this request wrote to ``table``."""
+def note_table(table: str, connection: BaseDatabaseWrapper) -> None:
+    """Record that a statement of this request, or of the transaction of this connection, wrote to ``table``."""
     if present := _request.get():
         present.note_table(table)
+    elif block := find_transaction(connection):
+        known, tables = _transactions.get(connection, (None, set()))
+        if known is not block:
+            tables = set()
+        tables.add(table)
+        _transactions[connection] = (block, tables)
 
 
 def note_hint(table: str, *, is_change: bool = True) -> None:

@@ -257,6 +257,69 @@ def test_mirrors_of_other_tables_are_read_from_redis(item: Item) -> None:
     visit(view)
 
 
+@WRITES
+def test_transaction_outside_of_requests_reads_the_value_that_it_wrote(
+    write: Callable[[Item], None], item: Item
+) -> None:
+    with transaction.atomic():
+        assert name_of(item) == "old"
+        with transaction.atomic():
+            write(item)
+            assert name_of(item) == "new"
+        assert name_of(item) == "new"
+        assert OwnItem.members("own_names:new") == {item.pk}
+
+
+def test_rolled_back_transaction_outside_of_requests_is_forgotten(item: Item) -> None:
+    with transaction.atomic():
+        by_save(item)
+        assert name_of(item) == "new"
+        transaction.set_rollback(True)
+    with record() as seen, transaction.atomic():
+        assert name_of(item) == "old"
+    assert seen.round_trips == 1
+    assert not [text for text, _ in seen.sql if text.startswith("SELECT")]
+
+
+def test_savepoint_that_is_rolled_back_hides_no_other_write(item: Item) -> None:
+    with transaction.atomic():
+        by_update(item)
+        with transaction.atomic():
+            Item.objects.filter(pk=item.pk).update(name="newest")
+            assert name_of(item) == "newest"
+            transaction.set_rollback(True)
+        assert name_of(item) == "new"
+
+
+def test_transaction_outside_of_requests_reads_other_mirrors_from_redis(item: Item) -> None:
+    with transaction.atomic():
+        Odd.objects.bulk_create([Odd(code="a")])
+        with record() as seen:
+            assert name_of(item) == "old"
+    assert (len(seen.sql), seen.round_trips) == (0, 1)
+
+
+def test_committed_save_outside_of_requests_is_read_from_redis(item: Item) -> None:
+    with transaction.atomic():
+        by_save(item)
+    with record() as seen:
+        assert name_of(item) == "new"
+    assert (len(seen.sql), seen.round_trips) == (0, 1)
+
+
+def test_transaction_of_a_test_case_does_not_count(item: Item) -> None:
+    """Otherwise no test could read from Redis after ``drain_mirrors``."""
+    block: Any = transaction.atomic()
+    block._from_testcase = True
+    with block:
+        by_save(item)
+        assert name_of(item) == "old"
+        with transaction.atomic():
+            by_save(item)
+            assert name_of(item) == "new"
+        assert name_of(item) == "old"
+
+
 def test_mirror_that_signals_do_not_know_is_read_from_sql(item: Item, monkeypatch: pytest.MonkeyPatch) -> None:
     """For example one of a proxy, whose signals name the proxy only."""
     watching = [(name, watch) for name, watch in signals._by_model[Item] if name != "own_item"]
