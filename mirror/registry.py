@@ -13,7 +13,7 @@ from mirror.conf import setting
 from mirror.declare.layout import Layout
 from mirror.declare.mirrors import Mirror, RecordKind
 from mirror.declare.paths import DeclarationError
-from mirror.declare.watches import Watch
+from mirror.declare.watches import After, Watch
 
 __all__ = ["all_mirrors", "get"]
 logger = logging.getLogger(__package__)
@@ -60,6 +60,8 @@ def _derive_name(declaration: type[Mirror]) -> None:
 
 def _derive_buckets(declaration: type[Mirror]) -> None:
     """Add the number of buckets to the version, because another number is another layout."""
+    if type(declaration.buckets) is not int or declaration.buckets < 1:
+        raise _UnusableError(f"has buckets = {declaration.buckets!r}: write an integer of at least 1")
     ending = f".b{declaration.buckets}"
     # A declaration may be registered a second time, as in tests.
     if declaration.buckets > 1 and not str(declaration.version).endswith(ending):
@@ -129,6 +131,20 @@ def _check_usable(declaration: type[Mirror]) -> None:
     for watch in watches:
         if not isinstance(watch, Watch) or not _is_table(watch.model):
             raise _UnusableError("watches something that is no model")
+    _check_after(getattr(declaration, "after", None))
+    record_class = getattr(declaration, "record_class", None)
+    if record_class is not None and not callable(record_class):
+        raise _UnusableError(f"has record_class = {record_class!r}: give it the class")
+
+
+def _check_after(after: object) -> None:
+    """Raise _UnusableError unless ``after`` is a list of ``After``."""
+    form = 'write a list of After("mirror", function from a key of its changes to the window\'s owner)'
+    if not isinstance(after, (list, tuple)):
+        raise _UnusableError(f"has after = {after!r}: {form}")
+    for one in after:
+        if not isinstance(one, After) or not callable(one.owner):
+            raise _UnusableError(f"has {one!r} in after: {form}")
 
 
 def _check_model(model: object) -> None:

@@ -232,6 +232,21 @@ class Index:
             found.add(self.when_field)
         return found
 
+    def check_types(self) -> None:
+        """Raise DeclarationError for an argument of the wrong type."""
+        for name in ("key", "over", "member", "by", "owner"):
+            if not isinstance(getattr(self, name, ""), str):
+                raise DeclarationError(f"{self!r}: {name}= must be text")
+        if type(self.buckets) is not int:
+            raise DeclarationError(f"{self!r}: buckets= must be an integer")
+        if not isinstance(self.when, str) and not callable(self.when):
+            raise DeclarationError(
+                f"{self!r}: when= must be the name of a field or a function of the record (a Q belongs into where= of "
+                "the mirror)"
+            )
+        if self.sql is not None and not callable(self.sql):
+            raise DeclarationError(f"{self!r}: sql= must be a function that returns mirror.SqlMembers")
+
     def check(self) -> None:
         """Raise DeclarationError if a key does not say which row contributed an entry."""
         names = set(self.template.names)

@@ -138,6 +138,7 @@ class Layout:
         for index in self.indexes:
             if not isinstance(index, Index):
                 raise DeclarationError(f"indexes contains {index!r}, which is no index")
+            index.check_types()
             if self.is_computed:
                 if index.sql is None:
                     raise DeclarationError(f"{index!r}: a method computes its entries; give sql= for its readers")

@@ -271,7 +271,11 @@ class _PathWalk:
         """Resolve the path from the other side of a one-to-one relation on."""
         name = relation.name
         if self.before:
-            raise DeclarationError(f"{self.path!r}: {name!r} can only come first in a path")
+            raise DeclarationError(
+                f"{self.path!r}: {name!r} is the other side of a one-to-one relation and can only come first in a "
+                f"path; mirror {self.here._meta.label} as well, or write load() and record(), with a Watch on each "
+                "table"
+            )
         link = relation.field
         _require_key_of(self.model, link)
         self.uses.append(Use(relation.related_model, link.column, key=link.column))

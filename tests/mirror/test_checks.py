@@ -85,6 +85,10 @@ def declared(**attributes: Any) -> None:
     signals.connect()  # the work at start-up still succeeds
 
 
+NO_OWNER = After("titem", "owner")  # type: ignore[arg-type]
+AFTER = 'write a list of After("mirror", function from a key of its changes to the window\'s owner)'
+
+
 @pytest.mark.parametrize(
     ("attributes", "words"),
     [
@@ -97,6 +101,11 @@ def declared(**attributes: Any) -> None:
         ({"watches": None}, "has no watches"),
         ({"watches": ["mirrortest.Item"]}, "watches something that is no model"),
         ({"watches": [Watch(None)]}, "watches something that is no model"),  # type: ignore[arg-type]
+        ({"after": ["site"]}, f"has 'site' in after: {AFTER}"),
+        ({"after": After("titem", str)}, f"has after = {After('titem', str)!r}: {AFTER}"),
+        ({"after": [NO_OWNER]}, f"has {NO_OWNER!r} in after: {AFTER}"),
+        ({"record_class": "dict"}, "has record_class = 'dict': give it the class"),
+        ({"buckets": "4"}, "has buckets = '4': write an integer of at least 1"),
     ],
 )
 def test_unusable_declaration_is_reported(attributes: dict[str, Any], words: str) -> None:

@@ -230,6 +230,11 @@ def test_hash_has_text_only(declare: Declare) -> None:
         ({"fields": ["name"], "indexes": [SetOf("{tag")]}, "is no template"),
         ({"fields": ["name"], "indexes": [SetOf("{}")]}, "has a placeholder without a name"),
         ({"fields": ["name"], "indexes": ["name"]}, "which is no index"),
+        ({"fields": ["name"], "indexes": [SetOf("s", when=Q(id=1))]}, "member='{pk}'): when= must be the name"),  # type: ignore[arg-type]
+        ({"fields": ["name"], "indexes": [SetOf("s", sql="x")]}, "member='{pk}'): sql= must be a function"),  # type: ignore[arg-type]
+        ({"fields": ["name"], "indexes": [SetOf("s", buckets="4")]}, "member='{pk}'): buckets= must be an integer"),  # type: ignore[arg-type]
+        ({"fields": ["name"], "indexes": [SetOf(["s"])]}, "member='{pk}'): key= must be text"),  # type: ignore[arg-type]
+        ({"fields": ["name"], "indexes": [Alphabetical("r", by=1)]}, "by=1): by= must be text"),  # type: ignore[arg-type]
         ({"fields": ["name"], "indexes": [SetOf("s", member="{name}")]}, 'member= needs "{pk}"'),
         ({"fields": ["name"], "indexes": [SetOf("s", member="{nam}\0{pk}")]}, "needs the field 'nam'"),
         ({"fields": ["name"], "indexes": [SetOf("{pk:03}")]}, "formats a value"),
@@ -278,6 +283,15 @@ def test_binary_columns_and_keys_other_than_the_primary_one_are_refused() -> Non
         derive(target, Count("pointing"))
     with pytest.raises(DeclarationError, match="'body' is binary"):
         derive(pointing, "body")
+
+
+@isolate_apps("tests.support.mirror.app")
+def test_reverse_relation_behind_a_foreign_key_is_refused_with_the_models_to_mirror() -> None:
+    person = make_model("Person", name=models.CharField(max_length=5))
+    make_model("Doctor", person=models.OneToOneField(person, models.CASCADE), licence=models.CharField(max_length=5))
+    visit = make_model("Visit", patient=models.ForeignKey(person, models.CASCADE))
+    with pytest.raises(DeclarationError, match=r"only come first in a path; mirror mirrortest.Person as well, or"):
+        derive(visit, "patient__doctor__licence")
 
 
 @isolate_apps("tests.support.mirror.app")
