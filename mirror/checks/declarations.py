@@ -11,6 +11,7 @@ from mirror import registry
 from mirror.capture import install
 from mirror.checks.aliases import check_aliases, check_router
 from mirror.checks.constancy import check_constancy
+from mirror.checks.servers import check_replies
 from mirror.checks.watches import check_chains, check_watches
 from mirror.comparison.scan import Owned
 from mirror.conf import setting
@@ -38,6 +39,7 @@ def check_declarations(**kwargs: Any) -> list[CheckMessage]:
     found += check_chains()
     found += _check_starts()
     found += _check_prefix()
+    found += check_replies()
     found += check_router()
     found += check_aliases()
     return found

@@ -26,6 +26,10 @@ T = TypeVar("T")
 breaker = Breaker()
 outages = FailureLog(logger)
 SET_POOL: Final = 'Set CONNECTION_POOL_CLASS in its OPTIONS to "mirror.redis.MirrorPool".'
+LEAVE_BYTES: Final = (
+    "Remove decode_responses from CONNECTION_POOL_KWARGS in its OPTIONS and from the URL in its LOCATION; code that "
+    "needs texts gets a cache alias of its own."
+)
 _REDIS: Final = "redis"  # the key of the failure: there is one state server
 
 
@@ -50,7 +54,15 @@ def _make_client(alias: str, text: str) -> RedisClient:
     # Connections of another class would not notice that the server was replaced.
     if not isinstance(redis.connection_pool, MirrorPool):
         raise ImproperlyConfigured(f"The cache alias {alias!r} has connections of another class. {SET_POOL}")
+    if decodes(redis):
+        raise ImproperlyConfigured(f"The cache alias {alias!r} decodes replies. {LEAVE_BYTES}")
     return with_prefix(redis, text)
+
+
+def decodes(redis: RedisClient) -> bool:
+    """Return whether a client's connections return texts in place of bytes."""
+    # In a URL the option is a text, which redis-py takes for true whatever it says.
+    return bool(redis.connection_pool.connection_kwargs.get("decode_responses"))
 
 
 @receiver(setting_changed)

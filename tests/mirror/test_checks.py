@@ -15,6 +15,7 @@ from pytest_django.fixtures import Settings
 
 from mirror import After, EdgeMirror, Entry, Family, Mirror, Reached, SummaryMirror, Watch, WindowMirror, register
 from mirror.capture import install
+from mirror.doctor import examine
 from mirror.redis.clients import client
 from mirror.relay import signals
 from tests.support.mirror.app.models import Follow, Item
@@ -139,6 +140,30 @@ def test_cache_alias_with_connections_of_another_class_is_named(settings: Settin
     }
     settings.MIRROR = {**settings.MIRROR, "ALIAS": "plain"}
     with pytest.raises(ImproperlyConfigured, match="'plain' has connections of another class"):
+        client()
+
+
+@pytest.mark.parametrize(
+    ("url", "options"),
+    [
+        ("redis://localhost:1", {"CONNECTION_POOL_KWARGS": {"decode_responses": True}}),
+        ("redis://localhost:1?decode_responses=False", {}),  # a text, which redis-py takes for true
+    ],
+)
+def test_connections_that_decode_replies_are_refused(url: str, options: dict[str, Any], settings: Settings) -> None:
+    classes = {
+        "CONNECTION_POOL_CLASS": "mirror.redis.MirrorPool",
+        "CONNECTION_FACTORY": "mirror.redis.PoolFactory",
+    }
+    cache = {"BACKEND": "django_redis.cache.RedisCache", "OPTIONS": {**classes, **options}}
+    settings.CACHES = {**settings.CACHES, "texts": {**cache, "LOCATION": url}}
+    settings.MIRROR = {**settings.MIRROR, "ALIAS": "texts"}
+    [message] = said()
+    assert message.id == "mirror.E051"
+    assert "'texts'" in message.msg
+    assert "Remove decode_responses" in str(message.hint)
+    assert "mirror.E051" in [found.id for found in examine()]
+    with pytest.raises(ImproperlyConfigured, match=r"'texts' decodes replies\. Remove decode_responses"):
         client()
 
 
