@@ -4,7 +4,7 @@ import logging
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any, Final, TypeVar, get_args
+from typing import Any, Final, TypeVar, get_args, overload
 
 from django.db.models import Model
 from django.utils.translation import gettext as translated
@@ -21,6 +21,7 @@ _mirrors: dict[str, Mirror] = {}
 _UNKNOWN: Mirror = Mirror()  # has the facts of a mirror without any, for names that only newer code knows
 _refused: list[tuple[type[Mirror], str]] = []
 M = TypeVar("M", bound=type[Mirror[Any]])
+D = TypeVar("D", bound=Mirror[Any])
 RELAY: Final = "relay"  # the mode of mirrors with changes that no request waits for
 
 
@@ -182,13 +183,22 @@ def unregister(name: str) -> None:
     _mirrors.pop(name, None)
 
 
-def get(name: str) -> Mirror:
-    """Return the mirror called ``name``. Raises a LookupError that lists the known names."""
-    try:
-        return _mirrors[name]
-    except KeyError:
-        known = ", ".join(sorted(_mirrors)) or "none"
-        raise UnknownMirror(f"there is no mirror called {name!r} (there are: {known})") from None
+@overload
+def get(name: str) -> Mirror: ...
+@overload
+def get(name: str, kind: type[D]) -> D: ...
+def get(name: str, kind: type[Mirror] | None = None) -> Mirror:
+    """Return the mirror called ``name``. Raises a LookupError that lists the known names.
+
+    kind: a class that it must be an instance of (``WindowMirror``), for functions that take only these.
+    """
+    wanted = kind or Mirror
+    found = _mirrors.get(name)
+    if isinstance(found, wanted):
+        return found
+    known = ", ".join(sorted(other for other, mirror in _mirrors.items() if isinstance(mirror, wanted))) or "none"
+    word = kind.__name__ if kind else "mirror"
+    raise UnknownMirror(f"there is no {word} called {name!r} (there are: {known})")
 
 
 def describe(name: str) -> str:

@@ -273,7 +273,8 @@ class _PathWalk:
         if self.before:
             raise DeclarationError(
                 f"{self.path!r}: {name!r} is the other side of a one-to-one relation and can only come first in a "
-                f"path; mirror {self.here._meta.label} as well, or write load() and record(), with a Watch on each table"
+                f"path; mirror {self.here._meta.label} as well, or write load() and record(), with a Watch on each "
+                "table"
             )
         link = relation.field
         _require_key_of(self.model, link)

@@ -6,7 +6,7 @@ A caller that knows the reads of a request, or has recorded those of the previou
 >>> ahead = fetch(Asked.of(["book"], lambda pipe: pipe.get(keys.book(7))), guesses)
 >>> with known(ahead):
 ...     get_book(7)  # no round trip
->>> ahead.asked  # the reads of the block: the guesses for the next time
+>>> guesses = ahead.asked if ahead else ()  # the reads of the block, for the next time
 """
 
 from collections import Counter
@@ -169,8 +169,8 @@ _present: ContextVar[Prefetched | None] = ContextVar("prefetched", default=None)
 
 
 @contextmanager
-def known(ahead: Prefetched) -> Generator[None, None, None]:
-    """Answer the reads in the block from ``ahead`` where it covers them."""
+def known(ahead: Prefetched | None) -> Generator[None, None, None]:
+    """Answer the reads in the block from ``ahead`` where it covers them. None, as of ``fetch``: from nothing."""
     token = _present.set(ahead)
     try:
         yield

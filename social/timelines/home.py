@@ -40,9 +40,7 @@ _links: Final = Bounded[int, Link](MAX_CACHED_REPLIES)
 
 
 def _get_timeline_mirror() -> WindowMirror:
-    found = registry.get("timeline")
-    assert isinstance(found, WindowMirror)
-    return found
+    return registry.get("timeline", WindowMirror)
 
 
 def _remember_pulled_authors(viewer: int, authors: tuple[int, ...]) -> None:

@@ -163,7 +163,7 @@ def test_connections_that_decode_replies_are_refused(url: str, options: dict[str
     assert "'texts'" in message.msg
     assert "Remove decode_responses" in str(message.hint)
     assert "mirror.E051" in [found.id for found in examine()]
-    with pytest.raises(ImproperlyConfigured, match="'texts' decodes replies. Remove decode_responses"):
+    with pytest.raises(ImproperlyConfigured, match=r"'texts' decodes replies\. Remove decode_responses"):
         client()
 
 

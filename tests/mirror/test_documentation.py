@@ -62,6 +62,16 @@ def test_every_check_has_one_example() -> None:
     assert sorted(", ".join(rows).split(", ")) == sorted(checks)
 
 
+def test_changelog_names_the_last_migration_of_the_newest_version() -> None:
+    changelog = (ROOT / "docs" / "mirror" / "changelog.md").read_text(encoding="utf-8")
+    newest = re.search(r"^## ([\d.]+)", changelog, re.MULTILINE)
+    named = re.search(r"^Last migrations: ([\d.]+) `(\w+)`", changelog, re.MULTILINE)
+    assert newest
+    assert named
+    last = max(path.stem for path in (ROOT / "mirror" / "migrations").glob("[0-9]*.py"))
+    assert named.groups() == (newest[1], last)
+
+
 def test_every_action_is_documented_with_all_its_options() -> None:
     parser = Command().create_parser("manage.py", "mirror")
     actions: Any = parser._subparsers._group_actions[0].choices

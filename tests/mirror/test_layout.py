@@ -230,11 +230,11 @@ def test_hash_has_text_only(declare: Declare) -> None:
         ({"fields": ["name"], "indexes": [SetOf("{tag")]}, "is no template"),
         ({"fields": ["name"], "indexes": [SetOf("{}")]}, "has a placeholder without a name"),
         ({"fields": ["name"], "indexes": ["name"]}, "which is no index"),
-        ({"fields": ["name"], "indexes": [SetOf("s", when=Q(id=1))]}, "member='{pk}'): when= must be the name"),
-        ({"fields": ["name"], "indexes": [SetOf("s", sql="x")]}, "member='{pk}'): sql= must be a function"),
-        ({"fields": ["name"], "indexes": [SetOf("s", buckets="4")]}, "member='{pk}'): buckets= must be an integer"),
-        ({"fields": ["name"], "indexes": [SetOf(["s"])]}, "member='{pk}'): key= must be text"),
-        ({"fields": ["name"], "indexes": [Alphabetical("r", by=1)]}, "by=1): by= must be text"),
+        ({"fields": ["name"], "indexes": [SetOf("s", when=Q(id=1))]}, "member='{pk}'): when= must be the name"),  # type: ignore[arg-type]
+        ({"fields": ["name"], "indexes": [SetOf("s", sql="x")]}, "member='{pk}'): sql= must be a function"),  # type: ignore[arg-type]
+        ({"fields": ["name"], "indexes": [SetOf("s", buckets="4")]}, "member='{pk}'): buckets= must be an integer"),  # type: ignore[arg-type]
+        ({"fields": ["name"], "indexes": [SetOf(["s"])]}, "member='{pk}'): key= must be text"),  # type: ignore[arg-type]
+        ({"fields": ["name"], "indexes": [Alphabetical("r", by=1)]}, "by=1): by= must be text"),  # type: ignore[arg-type]
         ({"fields": ["name"], "indexes": [SetOf("s", member="{name}")]}, 'member= needs "{pk}"'),
         ({"fields": ["name"], "indexes": [SetOf("s", member="{nam}\0{pk}")]}, "needs the field 'nam'"),
         ({"fields": ["name"], "indexes": [SetOf("{pk:03}")]}, "formats a value"),

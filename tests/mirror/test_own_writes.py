@@ -258,7 +258,9 @@ def test_mirrors_of_other_tables_are_read_from_redis(item: Item) -> None:
 
 
 @WRITES
-def test_transaction_outside_of_requests_reads_the_value_that_it_wrote(write: Callable[[Item], None], item: Item) -> None:
+def test_transaction_outside_of_requests_reads_the_value_that_it_wrote(
+    write: Callable[[Item], None], item: Item
+) -> None:
     with transaction.atomic():
         assert name_of(item) == "old"
         with transaction.atomic():

@@ -149,6 +149,15 @@ def test_fetch_returns_none_without_redis(redis_server: RedisServer) -> None:
     assert breaker.open()
 
 
+def test_block_of_a_fetch_that_sql_answers_reads_as_usual() -> None:
+    with sql_only():
+        ahead = fetch(asked("a"))
+    assert ahead is None
+    with record() as seen, known(ahead):
+        assert get("a") == [A]
+    assert seen.round_trips == 1
+
+
 def test_prefetched_reads_need_no_redis(redis_server: RedisServer) -> None:
     rebuild.rebuild([NAME])
     ahead = fetched()

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from mirror import registry, status
+from mirror import Mirror, WindowMirror, registry, status
 from mirror.models import Change, State
 from mirror.redis import naming
 from mirror.redis.clients import breaker, client
@@ -96,3 +96,9 @@ def test_pending_changes_of_sources_count() -> None:
     Change.objects.create(mirror="titem", source="somewhere", key="1")
     assert of("titem").pending == 1
     assert registry.get("titem").name == "titem"
+
+
+def test_registry_returns_only_mirrors_of_the_wanted_kind() -> None:
+    assert registry.get("titem", Mirror) is registry.get("titem")
+    with pytest.raises(LookupError, match=r"no WindowMirror called 'titem' \(there are: .*tfeed"):
+        registry.get("titem", WindowMirror)

@@ -78,9 +78,7 @@ class Command(ReportingCommand):
 
 
 def _get_timeline_mirror() -> WindowMirror:
-    found = registry.get("timeline")
-    assert isinstance(found, WindowMirror)
-    return found
+    return registry.get("timeline", WindowMirror)
 
 
 def _find_user_ids(names: Sequence[str]) -> list[int]:
