@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from typing import Any, Final
 
-from catalog.library.reviews import find_reviews
+from catalog.library.reviews import find_reviews, query_reviewed_books
 from catalog.lists.models import ListedBook, ReadingList
 from catalog.models import Book
 from catalog.shelves.models import (
@@ -27,10 +27,10 @@ Row = dict[str, Any]
 
 
 def read_books(user_id: int) -> Iterator[Row]:
-    """Yield the books on a reader's shelves and lists, by book, with a few statements for each slice."""
+    """Yield the books on a reader's shelves and lists and those reviewed, with a few statements for each slice."""
     shelved = ShelfEntry.objects.filter(user_id=user_id).values_list("book_id", flat=True)
     listed = ListedBook.objects.filter(reading_list__user_id=user_id).values_list("book_id", flat=True)
-    ids = shelved.union(listed).order_by("book_id")
+    ids = shelved.union(listed, *query_reviewed_books(user_id)).order_by("book_id")
     # No transaction holds the rows: a long download sees changes of other tabs.
     for some in split_slices(ids.iterator(chunk_size=ROWS_IN_MEMORY)):
         yield from _Slice(user_id, some).build_rows()

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class NewReview(NamedTuple):
@@ -17,12 +17,14 @@ class ReviewStore(NamedTuple):
     """create: writes a reader's reviews of books without one, and returns the ids of those that it wrote, by book.
 
     delete: deletes those of these reviews (text by id) that still have this text. Both belong to the present
-    transaction. find: returns the texts of a reader's reviews by book.
+    transaction. find: returns the texts of a reader's reviews by book. query_books: returns a query of the books of
+    these reviews, each as ``book_id``.
     """
 
     create: Callable[[int, Sequence[NewReview]], Mapping[int, int]]
     delete: Callable[[int, Mapping[int, str]], None]
     find: Callable[[int, Sequence[int]], Mapping[int, str]]
+    query_books: Callable[[int], Any]
 
 
 _stores: list[ReviewStore] = []
@@ -54,3 +56,8 @@ def find_reviews(user_id: int, book_ids: Sequence[int]) -> Mapping[int, str]:
     for store in _stores:
         found.update(store.find(user_id, book_ids))
     return found
+
+
+def query_reviewed_books(user_id: int) -> list[Any]:
+    """Return queries of the books that a reader has reviewed, each as ``book_id``."""
+    return [store.query_books(user_id) for store in _stores]

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, time
+from typing import Any
 
 from django.core.exceptions import ValidationError
 
@@ -13,7 +14,7 @@ from social.reviews.services import Draft, clean_draft
 
 def register() -> None:
     """Let imports write reviews."""
-    register_review_store(ReviewStore(create_reviews, delete_reviews, find_reviews))
+    register_review_store(ReviewStore(create_reviews, delete_reviews, find_reviews, query_books))
 
 
 def create_reviews(user_id: int, reviews: Sequence[NewReview]) -> Mapping[int, int]:
@@ -57,6 +58,12 @@ def find_reviews(user_id: int, book_ids: Sequence[int]) -> Mapping[int, str]:
     """Return the texts of a reader's reviews by book."""
     rows = Review.objects.filter(user_id=user_id, book_id__in=list(book_ids)).exclude(text="")
     return dict(rows.values_list("book_id", "text"))
+
+
+def query_books(user_id: int) -> Any:
+    """Return a query of the books that a reader has reviewed, each as ``book_id``."""
+    rows = Review.objects.filter(user_id=user_id, book__isnull=False).exclude(text="")
+    return rows.values_list("book_id", flat=True)
 
 
 def _clean(text: str) -> str:

@@ -42,7 +42,7 @@ class ImportedReading(NamedTuple):
 class ImportedBook(NamedTuple):
     """What a row tells. stars: in halves. readings: the last one first, as far as their dates are known.
 
-    shelf: "" for a book that is only on lists. times_read: the number of readings, with the present or latest one of a
+    shelf: "" for a book that is on no shelf. times_read: the number of readings, with the present or latest one of a
     book that is on another shelf than "want to read"; 0 if the file does not tell. is_paused: the reader has laid down
     the book for a while.
     """
@@ -150,9 +150,9 @@ def _find_shelf(cells: _Cells) -> str:
 
 def _guess_shelf(cells: _Cells) -> str:
     """Return the shelf of a book that nothing tells of having been read."""
-    # The export of this site has books that are on lists, and on no shelf.
-    is_only_listed = not cells.get(cells.service.shelf) and cells.get_names(cells.service.tags)
-    return "" if is_only_listed else WANT
+    # The export of this site has books that are on lists or have a review, and are on no shelf.
+    is_known = bool(cells.get_names(cells.service.tags) or cells.get(cells.service.review))
+    return "" if is_known and not cells.get(cells.service.shelf) else WANT
 
 
 def _is_paused(cells: _Cells) -> bool:

@@ -22,6 +22,8 @@ from catalog.shelves import services as shelves
 from catalog.shelves.models import EarlierReading, Privacy, ReadingProgress, Shelf, ShelfEntry
 from catalog.shelves.services import ReadingDates
 from mirror.relay.drains import drain_all
+from social.reviews.models import Review
+from social.reviews.services import Draft, write_review
 from tests.catalog.library.test_formats import GOODREADS, STORYGRAPH
 from tests.catalog.library.test_imports import ROWS, snapshot
 from tests.support.catalog.make import make_book
@@ -211,6 +213,31 @@ def test_own_export_changes_nothing_here_and_keeps_readings_elsewhere(books: lis
         (third, Shelf.WANT, None),
     ]
     assert list(readings) == [(first, None), (first, None), (first, None), (third, None)]
+
+
+def test_exports_have_reviews_of_books_on_no_shelf(books: list[Book]) -> None:
+    client, other = make_reader("Rita"), make_reader("Otto")
+    rita, otto = User.objects.order_by("pk")
+    first, second, third = (book.pk for book in books)
+    write_review(rita.pk, first, Draft("Fine, really", 8), DAY)
+    shelves.remove_from_shelf(rita.pk, first)
+    # The post of a rating is no review.
+    shelves.rate_book(rita.pk, second, 6, DAY)
+    shelves.remove_from_shelf(rita.pk, second)
+    write_review(otto.pk, third, Draft("Of another reader", None), DAY)
+    (found,) = json.loads(b"".join(client.get("/library/export.json")))["books"]
+    assert (found["id"], found["shelf"], found["review"]) == (first, "", "Fine, really")
+    content = b"".join(client.get("/library/export.csv"))
+    (line,) = csv.DictReader(io.StringIO(content.decode()))
+    assert (line["Title"], line["Exclusive Shelf"], line["My Review"]) == ("A title of ours", "", "Fine, really")
+    # Elsewhere on this site it becomes a review, and the book is put on no shelf.
+    upload(other, content)
+    load = LibraryImport.objects.get()
+    services.run_import(load.pk)
+    services.confirm_import(load.user_id, load.pk)
+    services.run_import(load.pk)
+    assert not ShelfEntry.objects.filter(user=otto).exists()
+    assert Review.objects.get(user=otto, book=first).text == "Fine, really"
 
 
 def test_only_imports_that_begin_count(books: list[Book], settings: Settings) -> None:
