@@ -210,6 +210,12 @@ class BookList:
         return chips
 
     @property
+    def reportable_tag(self) -> str:
+        """The only tag of the query, if the books have it and pages show it; "" otherwise."""
+        name = self.chips[0].name if len(self.chips) == 1 and self.books else ""
+        return name if name and name in self.books[0]["tags"] and name not in self.books[0]["hidden_tags"] else ""
+
+    @property
     def title(self) -> str:
         """The query with the labels of its tags."""
         if self.node is None:

@@ -70,6 +70,18 @@ def test_an_invalid_query_shows_the_place_of_the_error(client: Client, shelf: di
     assert "<b>" not in html.split("<main")[1]
 
 
+def test_only_a_shown_tag_of_the_books_can_be_reported(client: Client, shelf: dict[str, Book]) -> None:
+    hidden = Tag.objects.create(name="to-read", hidden=True)
+    hidden.books.set(shelf.values())
+    for query, is_offered in (("ruby", True), ("to-read", False), ("-to-read", False), ("-ruby", False)):
+        link = "/report/tag/"
+        html = page(client, query)
+        assert (link in html) == is_offered, query
+        if is_offered:
+            address = html.split(link)[1].split('"')[0]
+            assert client.get(f"{link}{address}").status_code == 200
+
+
 @pytest.mark.parametrize(
     ("query", "hint"),
     [
