@@ -28,6 +28,7 @@ from catalog.selectors import (
     get_book_page,
 )
 from catalog.signals import book_shown
+from catalog.tags.aliases import find_used
 from common.public_pages import public_page
 from common.web import get_visitor, is_partial, json_error, json_response, redirect_to, wants_json
 
@@ -42,12 +43,16 @@ def book_list(request: HttpRequest) -> HttpResponse:
 
     The templates get ``page``, a ``listing.results.BookList``. ``pages=`` asks for several pages at once, at most
     MAX_PAGES. htmx puts it into the address of a list that has grown, so that a returning visitor sees the whole list
-    again. An invalid query or filter gets status 400 and an error that names its place. A request of htmx for the next
-    page gets only its cards.
+    again. An alias redirects to its tag. An invalid query or filter gets status 400 and an error that names its place.
+    A request of htmx for the next page gets only its cards.
     """
     given = request.GET
     asked = given.get("q", ""), given.get("sort", ""), given.get("after", ""), read_filters(given)
     page = _find_pages(request, partial(find_books, *asked, viewer=_get_card_viewer(request)))
+    unknown = [] if given.get("after") else [name for name, _ in page.answer.unknown]
+    # Aliases are in SQL only, and asked for only where a tag is missing.
+    if unknown and (meant := find_used(unknown)):
+        return redirect_to(page.make_url_with_tags(meant))
     status = 400 if page.is_invalid else 200
     if wants_json(request):
         response = json_response(_build_error_json(page) if page.is_invalid else _build_results_json(page), status)

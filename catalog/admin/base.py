@@ -15,6 +15,7 @@ from unfold.forms import ActionForm
 
 from accounts.admin_tools import AuditedAdmin, CompletedInput, link_to_list
 from catalog.models import Book, Tag
+from catalog.tags.aliases import find_meant
 
 FIELD_CLASSES = "bg-white/20 font-medium px-2 py-1 rounded-default text-sm placeholder:text-current"
 
@@ -48,10 +49,14 @@ class TagActionAdmin(AuditedAdmin):
             return ""
 
     def find_named_tag(self, request: HttpRequest) -> Tag | None:
-        """Return the tag with the name of the form. If it does not exist, show a message and return None."""
+        """Return the tag with the name or alias of the form. If there is none, show a message and return None."""
         name = self.get_tag_name(request)
-        tag: Tag | None = Tag.objects.filter(name=name).first() if name else None
-        if name and tag is None:
+        if not name:
+            return None
+        # A tag may have the name of a shipped alias that no import has met yet.
+        by_name = Tag.objects.in_bulk([name, *find_meant([name]).values()], field_name="name")
+        tag: Tag | None = by_name.get(name) or next(iter(by_name.values()), None)
+        if tag is None:
             text = gettext("There is no tag called “%(name)s”.") % {"name": name}
             self.message_user(request, text, messages.WARNING)
         return tag

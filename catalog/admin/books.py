@@ -23,6 +23,7 @@ from catalog.importer.current import join_names, load_author_names, load_tag_nam
 from catalog.models import Book, Tagging
 from catalog.pictures.admin import PICTURE_FIELDS, PictureAdminMixin
 from catalog.tags import services
+from catalog.tags.aliases import find_meant
 from catalog.values.isbns import normalise_isbn
 
 
@@ -133,7 +134,8 @@ class BookAdmin(PictureAdminMixin, BookImportAdmin, RelatedRowsAdmin, ExportAdmi
 
     @admin.action(description=_("Add a tag to selected books"), permissions=["change"])
     def add_tag(self, request: HttpRequest, books: QuerySet[Book]) -> None:
-        if name := self.get_tag_name(request):
+        if typed := self.get_tag_name(request):
+            name = find_meant([typed]).get(typed, typed)
             log_rows(request, books, CHANGE, gettext("Added the tag “%(name)s”.") % {"name": name})
             count = services.add_tag_to_books(books, name)
             text = ngettext("%(n)d book was tagged “%(name)s”.", "%(n)d books were tagged “%(name)s”.", count)

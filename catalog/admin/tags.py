@@ -1,6 +1,6 @@
 """Tags and their aliases in the admin."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin, messages
@@ -29,10 +29,24 @@ class TagRowForm(forms.ModelForm):
         hidden.widget.attrs["aria-label"] = f"{self.instance.name}: {hidden.label}"
 
 
+class TagForm(forms.ModelForm):
+    """The form of a tag."""
+
+    def clean_name(self) -> str:
+        """Refuse the name of an alias, because imports and readers mean its tag by it."""
+        name = str(self.cleaned_data["name"])
+        alias = TagAlias.objects.filter(name=normalise(name)).select_related("tag").first()
+        if alias and "name" in self.changed_data:
+            text = gettext("“%(name)s” is an alias of the tag “%(tag)s”.")
+            raise forms.ValidationError(text % {"name": alias.name, "tag": alias.tag.name})
+        return name
+
+
 @admin.register(Tag)
 class TagAdmin(TagActionAdmin):
     """Tags. Editing a tag renames it; an action merges several tags into one."""
 
+    form = TagForm
     list_display = ["name", "book_list", "hidden"]
     list_editable = ["hidden"]
     list_filter = ["hidden"]
@@ -64,6 +78,9 @@ class TagAdmin(TagActionAdmin):
 class AliasForm(forms.ModelForm):
     """The form of an alias of a tag."""
 
+    class Meta:
+        help_texts: ClassVar = {"name": _("If there is a tag with this name, saving merges it into the tag below.")}
+
     def clean(self) -> dict[str, Any]:
         """Refuse an alias of a tag with the same name, and of a tag with a name that is itself an alias."""
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
@@ -84,7 +101,15 @@ class TagAliasAdmin(AuditedAdmin):
     autocomplete_fields = ["tag"]
 
     def save_model(self, request: HttpRequest, obj: TagAlias, form: ModelForm, change: bool) -> None:
-        aliases.save_alias(obj)
+        count = aliases.save_alias(obj)
+        if count is not None:
+            text = ngettext(
+                "The tag “%(name)s” of %(n)d book was merged into “%(tag)s”.",
+                "The tag “%(name)s” of %(n)d books was merged into “%(tag)s”.",
+                count,
+            )
+            values = {"n": count, "name": obj.name, "tag": obj.tag.name}
+            self.message_user(request, text % values, messages.WARNING)
 
     def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return request.user.has_perm("catalog.view_tag") or request.user.has_perm("catalog.change_tag")

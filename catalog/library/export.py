@@ -35,11 +35,11 @@ def write_json(user_id: int) -> Iterator[bytes]:
 
     books: those on shelves and lists, and those with a review. ``id``: of the book on this site. ``title``, ``authors``
     (names), ``isbn`` (thirteen digits or ""), ``year``. ``shelf``: "want-to-read", "reading", "read", "did-not-finish",
-    or "" for a book that is on no shelf. ``rating``: in stars, such as 3.5, or null. ``shelved_on``: date or null. ``pages``: of the
-    reader's own edition, or null. ``lists``: their names. ``review``: Markdown or "". ``readings``: the present or
-    latest one first. ``state``: "reading", "finished", "abandoned", or null for one that was broken off. ``started_on``
-    and ``finished_on``: date, year ("2019", only the end) or null. ``progress``: the first one first, each with
-    ``noted_on``, ``page`` or ``percent``, and ``note``.
+    or "" for a book that is on no shelf. ``rating``: in stars, such as 3.5, or null. ``shelved_on``: date or null.
+    ``pages``: of the reader's own edition, or null. ``lists``: their names. ``review``: Markdown or "". ``readings``:
+    the present or latest one first. ``state``: "reading", "finished", "abandoned", or null for one that was broken off.
+    ``started_on`` and ``finished_on``: date, year ("2019", only the end) or null. ``progress``: the first one first,
+    each with ``noted_on``, ``page`` or ``percent``, and ``note``.
     """
     yield b'{"version": %d,\n"shelves": ' % JSON_VERSION
     yield orjson.dumps(read_shelves(user_id))

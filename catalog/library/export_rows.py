@@ -27,7 +27,7 @@ Row = dict[str, Any]
 
 
 def read_books(user_id: int) -> Iterator[Row]:
-    """Yield the books on a reader's shelves and lists and those reviewed, by book, with a few statements for each slice."""
+    """Yield the books on a reader's shelves and lists and those reviewed, with a few statements for each slice."""
     shelved = ShelfEntry.objects.filter(user_id=user_id).values_list("book_id", flat=True)
     listed = ListedBook.objects.filter(reading_list__user_id=user_id).values_list("book_id", flat=True)
     ids = shelved.union(listed, *query_reviewed_books(user_id)).order_by("book_id")

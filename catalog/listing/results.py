@@ -3,7 +3,7 @@
 Links are computed on first access, because the JSON and the further cards of a list need few of them.
 """
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
@@ -210,6 +210,12 @@ class BookList:
         return chips
 
     @property
+    def reportable_tag(self) -> str:
+        """The only tag of the query, if the books have it and pages show it; "" otherwise."""
+        name = self.chips[0].name if len(self.chips) == 1 and self.books else ""
+        return name if name and name in self.books[0]["tags"] and name not in self.books[0]["hidden_tags"] else ""
+
+    @property
     def title(self) -> str:
         """The query with the labels of its tags."""
         if self.node is None:
@@ -229,6 +235,14 @@ class BookList:
             links = [self._build_facet(other, count, self._replace_tag(other, name)) for other, count in similar]
             found.append(UnknownTag(name, links))
         return found
+
+    def make_url_with_tags(self, others: Mapping[str, str]) -> str:
+        """Return the address of the list with other tags in place of some of the query."""
+        assert self.node is not None  # an empty query has no tags
+        node = self.node
+        for name, other in others.items():
+            node = query.replace_term(node, name, other)
+        return self._url(query.format_query(node), self.sort)
 
     def _replace_tag(self, other: str, name: str) -> str:
         assert self.node is not None  # an empty query has no unknown tags

@@ -116,7 +116,7 @@ def rate_book(user_id: int, book_id: int, stars: int | None, today: date) -> Non
     """
 
     def set_stars(entry: ShelfEntry) -> None:
-        if entry.pk is None and stars is None:
+        if entry._state.adding and stars is None:
             return
         is_changed = entry.stars != stars
         entry.stars = stars

@@ -9,11 +9,12 @@ from collections.abc import Collection, Sequence
 from django.conf import settings
 from django.db import transaction
 
-from catalog.models import Tag, TagAlias
+from catalog.models import Tag, TagAlias, Tagging
 from catalog.names import normalise
 from catalog.tags.bulk import get_or_create_ids
 from catalog.tags.services import merge_tags
 from common.database import repeat_after_conflict
+from mirror.utils import SQL_AWAY
 
 
 def resolve_aliases(names: Sequence[str]) -> tuple[dict[str, str], int]:
@@ -30,6 +31,21 @@ def find_meant(names: Collection[str]) -> dict[str, str]:
     """Return the tag names that the aliases among these normalised names stand for. Nothing is written."""
     known, new = _read_aliases(names)
     return known | new
+
+
+def find_used(names: Collection[str]) -> dict[str, str]:
+    """Return the tags of books that the aliases among these normalised names stand for.
+
+    At most 2 queries. None is found while SQL is away.
+    """
+    try:
+        meant = find_meant(names)
+        # Without a book the list of the tag would be as empty, and two aliases could point at each other.
+        links = Tagging._base_manager.filter(tag__name__in=meant.values())
+        used = set(links.values_list("tag__name", flat=True).distinct()) if meant else set()
+    except SQL_AWAY:
+        return {}
+    return {name: tag for name, tag in meant.items() if tag in used}
 
 
 def _read_aliases(names: Collection[str]) -> tuple[dict[str, str], dict[str, str]]:
@@ -53,15 +69,18 @@ def _add_aliases(meant: dict[str, str]) -> int:
 
 
 @repeat_after_conflict
-def save_alias(alias: TagAlias) -> None:
-    """Save an alias. A tag of that name is merged into the tag that the alias stands for."""
+def save_alias(alias: TagAlias) -> int | None:
+    """Save an alias. A tag of that name is merged into the tag that the alias stands for.
+
+    Return the number of books of the merged tag; None: no tag had that name.
+    """
     with transaction.atomic():
         alias.save()
-        merge_into_target(alias.name)
+        books = Tagging._base_manager.filter(tag__name=alias.name).count()
+        return books if merge_into_target(alias.name) else None
 
 
-def merge_into_target(name: str) -> None:
-    """Merge the tag called ``name``, if it exists, into the tag that the alias ``name`` stands for."""
+def merge_into_target(name: str) -> bool:
+    """Merge the tag called ``name`` into the tag that the alias ``name`` stands for. Return whether both exist."""
     target = Tag.objects.filter(aliases__name=name).first()
-    if target is not None:
-        merge_tags(Tag.objects.filter(name=name), target)
+    return target is not None and merge_tags(Tag.objects.filter(name=name), target) > 0

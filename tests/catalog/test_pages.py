@@ -70,17 +70,32 @@ def test_an_invalid_query_shows_the_place_of_the_error(client: Client, shelf: di
     assert "<b>" not in html.split("<main")[1]
 
 
+def test_only_a_shown_tag_of_the_books_can_be_reported(client: Client, shelf: dict[str, Book]) -> None:
+    hidden = Tag.objects.create(name="to-read", hidden=True)
+    hidden.books.set(shelf.values())
+    for query, is_offered in (("ruby", True), ("to-read", False), ("-to-read", False), ("-ruby", False)):
+        link = "/report/tag/"
+        html = page(client, query)
+        assert (link in html) == is_offered, query
+        if is_offered:
+            address = html.split(link)[1].split('"')[0]
+            assert client.get(f"{link}{address}").status_code == 200
+
+
 @pytest.mark.parametrize(
     ("query", "hint"),
     [
         ("ruby & emma", "Remove a tag above"),
         ("rubi", 'Did you mean: <a href="/books/?q=ruby">ruby</a> (2)'),
-        ("zzzzzz", "Try a popular tag"),
+        ("zzzzzz", "All books and tags"),
     ],
 )
 def test_an_empty_result_suggests_a_next_step(client: Client, shelf: dict[str, Book], query: str, hint: str) -> None:
     Tag.objects.create(name="emma").books.add(shelf["Emma"])
-    assert hint in page(client, query)
+    html = page(client, query)
+    assert hint in html
+    # No words announce tags that do not follow.
+    assert ":</p>" not in html.split('class="empty"')[1]
 
 
 def test_an_empty_catalogue_tells_how_to_fill_it(client: Client) -> None:

@@ -5,6 +5,7 @@ from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from django.apps import apps
@@ -22,6 +23,7 @@ from catalog.models import Book, Tag, TagAlias, Tagging, TagVote
 from catalog.names import is_hidden_name
 from catalog.selectors import get_book
 from catalog.tags import services
+from mirror.redis.recorder import record
 from mirror.relay import drains
 from mirror.relay.sql_only import sql_only
 from tests.support.catalog.goodbooks import books_csv, links_csv, tags_csv, write
@@ -126,6 +128,73 @@ def test_an_alias_of_itself_is_refused(staff: Client, name: str) -> None:
     response = staff.post(f"{ALIASES}add/", {"name": name, "tag": str(tag.pk)})
     assert "Choose a tag with a different name" in response.content.decode()
     assert not TagAlias.objects.exists()
+
+
+@rows
+def test_an_alias_tells_of_the_tag_that_it_merges(staff: Client) -> None:
+    make_book(tags="sf"), make_book(tags="sf")
+    target = Tag.objects.create(name="sci-fi")
+    assert "saving merges it into the tag below" in staff.get(f"{ALIASES}add/").content.decode()
+    for name, said in (("sf", True), ("scifi", False)):
+        answer = staff.post(f"{ALIASES}add/", {"name": name, "tag": str(target.pk)}, follow=True)
+        text = f"The tag “{name}” of 2 books was merged into “sci-fi”."
+        assert (text in map(str, answer.context["messages"])) == said
+    assert target.books.count() == 2
+
+
+@rows
+def test_no_tag_gets_the_name_of_an_alias(staff: Client) -> None:
+    tag, other = Tag.objects.create(name="robots"), Tag.objects.create(name="droids")
+    TagAlias.objects.create(name="fiction", tag=tag)
+    for address in ("/admin/catalog/tag/add/", f"/admin/catalog/tag/{other.pk}/change/"):
+        page = staff.post(address, {"name": "Fiction"}).content.decode()
+        assert "“fiction” is an alias of the tag “robots”." in page
+    assert set(Tag.objects.values_list("name", flat=True)) == {"robots", "droids"}
+    # An older tag with such a name can still be hidden.
+    old = Tag.objects.create(name="fiction")
+    assert staff.post(f"/admin/catalog/tag/{old.pk}/change/", {"name": "fiction", "hidden": "on"}).status_code == 302
+    old.refresh_from_db()
+    assert old.hidden
+
+
+@rows
+def test_actions_take_aliases(staff: Client) -> None:
+    book = make_book(tags="sea")
+    TagAlias.objects.create(name="fiction", tag=Tag.objects.create(name="robots"))
+    chosen = {"_selected_action": str(book.pk), "tag": "Fiction"}
+    added = staff.post("/admin/catalog/book/", chosen | {"action": "add_tag"}, follow=True)
+    assert "1 book was tagged “robots”." in added.content.decode()
+    assert (set(counts(book)), Tag.objects.filter(name="fiction").exists()) == ({"robots", "sea"}, False)
+    staff.post("/admin/catalog/book/", chosen | {"action": "remove_tag"})
+    assert set(counts(book)) == {"sea"}
+    sea = {"_selected_action": str(Tag.objects.get(name="sea").pk), "tag": "fiction", "action": "merge"}
+    staff.post("/admin/catalog/tag/", sea)
+    assert set(counts(book)) == {"robots"}
+
+
+@commits
+@pytest.mark.usefixtures("own_copy")
+def test_a_query_with_an_alias_leads_to_its_tag(client: Client) -> None:
+    make_book(tags="robots sea")
+    robots = Tag.objects.get(name="robots")
+    TagAlias.objects.create(name="fiction", tag=robots)
+    TagAlias.objects.create(name="empty", tag=Tag.objects.create(name="on no book"))
+    warm_up()
+    for given, query in (
+        ("fiction", "robots"),
+        ("sea - Fiction", "sea - robots"),
+        ("fiction | nosuch", "robots | nosuch"),
+    ):
+        address = f"/books/?{urlencode({'q': given, 'sort': 'title'})}"
+        assert client.get(address).headers["Location"] == f"/books/?{urlencode({'q': query, 'sort': 'title'})}"
+        with sql_only():
+            assert client.get(address).status_code == 302
+    assert client.get("/books/?q=fiction", headers={"Accept": "application/json"}, follow=True).json()["count"] == 1
+    for given in ("nosuch", "empty", "robots"):
+        assert client.get(f"/books/?q={given}").status_code == 200
+    with record() as seen:
+        client.get("/books/?q=robots")
+    assert seen.sql == []
 
 
 @commits
