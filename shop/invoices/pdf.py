@@ -22,7 +22,7 @@ FONTS: Final = Path(__file__).parent / "fonts"
 LAST_OF_INTER: Final = "\u2e7f"  # later characters are those of the other font
 SIZE, SMALL, LARGE = 10, 8, 16
 WIDTHS: Final = (96, 18, 18, 38)  # of the columns, in millimetres
-WIDTHS_WITH_PRICE: Final = (76, 16, 28, 16, 34)
+WIDTHS_WITH_PRICE: Final = (74, 18, 28, 16, 34)
 
 
 def draw_invoice(invoice: Invoice) -> bytes:
