@@ -153,6 +153,16 @@ def read_pdf(invoice: Invoice, monkeypatch: pytest.MonkeyPatch) -> str:
     return "|".join(filter(None, texts))
 
 
+def test_letters_without_a_glyph_are_drawn_as_question_marks(
+    alice: User, seller: Settings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    order = make_taxed_order(alice)
+    Order.objects.update(name="محمد 王小明", address="12 שד\u05b5 x\u200f\nกรุง Ω\nSAUDI ARABIA")
+    pay_order(order, GOOD)
+    assert "|???? 王小明|12 ?? x|??? Ω|SAUDI ARABIA|" in read_pdf(Invoice.objects.get(), monkeypatch)
+    assert not [record for record in caplog.records if record.levelno >= logging.WARNING], "a letter has no glyph"
+
+
 def test_an_invoice_names_prices_payment_and_delivery(
     alice: User, seller: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
