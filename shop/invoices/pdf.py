@@ -1,5 +1,6 @@
 """Draw an invoice or a credit note as PDF, from its frozen content: the same bytes each time."""
 
+import unicodedata
 from datetime import UTC
 from pathlib import Path
 from typing import Any, Final
@@ -22,7 +23,7 @@ FONTS: Final = Path(__file__).parent / "fonts"
 LAST_OF_INTER: Final = "\u2e7f"  # later characters are those of the other font
 SIZE, SMALL, LARGE = 10, 8, 16
 WIDTHS: Final = (96, 18, 18, 38)  # of the columns, in millimetres
-WIDTHS_WITH_PRICE: Final = (76, 16, 28, 16, 34)
+WIDTHS_WITH_PRICE: Final = (74, 18, 28, 16, 34)
 
 
 def draw_invoice(invoice: Invoice) -> bytes:
@@ -31,10 +32,24 @@ def draw_invoice(invoice: Invoice) -> bytes:
         return _Page(invoice).draw()
 
 
+class _Document(FPDF):
+    """A PDF that shows letters without a glyph as question marks; the library would leave them out."""
+
+    def normalize_text(self, text: str) -> str:
+        """Return a text with characters of the loaded fonts only."""
+        return "".join(map(self._replace_unknown, super().normalize_text(text)))
+
+    def _replace_unknown(self, char: str) -> str:
+        if char.isspace() or any(ord(char) in getattr(font, "cmap", ()) for font in self.fonts.values()):
+            return char
+        # Accents and marks of the direction: the letter before them stands for both.
+        return "" if unicodedata.category(char)[0] in "CM" else "?"
+
+
 class _Page:
     def __init__(self, invoice: Invoice) -> None:
         self.invoice, self.content = invoice, invoice.content
-        self.pdf = FPDF(format="A4")
+        self.pdf = _Document(format="A4")
         self.pdf.set_margins(20, 20)
         self.pdf.set_creation_date(invoice.issued_at.astimezone(UTC))
         for style, name in (("", "Regular"), ("B", "SemiBold")):

@@ -14,7 +14,7 @@ from catalog.details.models import BookDetails
 from mirror.relay.drains import drain_all
 from shop.models import DeliveryMethod, DeliveryPrice, DeliveryZone, Order, OrderState, Payment, PaymentState, Product
 from tests.browser.checkout import fill_address
-from tests.browser.conftest import PHONE, Audit, OpenPage, open_own_menu, settled
+from tests.browser.conftest import PHONE, Audit, OpenPage, find_overflows, open_own_menu, settled
 from tests.browser.test_loginlog import sign_in
 from tests.support.shop.make import make_order, make_product, make_sale
 from tests.support.warm_mirrors import rebuild
@@ -218,3 +218,29 @@ def test_the_place_on_the_checkout_is_kept_while_the_total_changes(
     settled(page)
     expect(express).to_be_checked()
     expect(express).to_be_in_viewport()
+
+
+# The steps of one word that take more than one line.
+BROKEN_STEPS = """() => [...document.querySelectorAll(".dots li > span:not(.sr-only)")]
+    .filter(step => !step.textContent.includes(" ") && step.getClientRects().length > 1)
+    .map(step => step.textContent)"""
+
+
+@pytest.mark.parametrize("size", ["100%", "200%"])
+def test_steps_of_an_order_break_no_word_on_a_narrow_phone(
+    open_page: OpenPage, emma: Product, live_server: LiveServer, alice: User, size: str
+) -> None:
+    now = timezone.now()
+    states: list[dict[str, Any]] = [
+        {"state": OrderState.RESERVED},
+        {"state": OrderState.SENT, "paid_at": now, "sent_at": now},
+        {"state": OrderState.EXPIRED, "reserved_until": now},
+        {"state": OrderState.CANCELLED, "paid_at": now, "cancelled_at": now},
+    ]
+    orders = [make_order(alice, emma, key=str(n), **fields) for n, fields in enumerate(states)]
+    page = sign_in(open_page(viewport=ViewportSize(width=320, height=800)), alice, live_server)
+    for order in orders:
+        page.goto(f"/shop/orders/{order.pk}/")
+        page.evaluate("size => document.documentElement.style.fontSize = size", size)
+        assert page.evaluate(BROKEN_STEPS) == [], order.state
+        assert find_overflows(page, [320]) == []

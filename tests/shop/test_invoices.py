@@ -14,6 +14,7 @@ from django.test import Client
 from django.utils import timezone
 from django.utils.formats import date_format
 from fpdf import FPDF
+from fpdf.enums import MethodReturnValue
 from pytest_django.fixtures import Settings
 
 from accounts.models import User
@@ -135,18 +136,31 @@ def test_a_document_is_drawn_from_its_frozen_content(
 
 
 def read_pdf(invoice: Invoice, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Return the texts of a document, in the order in which they are drawn."""
+    """Return the texts of a document, in the order in which they are drawn, with a slash at each line break."""
     texts: list[str] = []
     write = FPDF.multi_cell
 
     def note(pdf: FPDF, *args: Any, **options: Any) -> object:
-        texts.append(options["text"] if "text" in options else args[2])
+        with pytest.MonkeyPatch.context() as unpatch:
+            unpatch.setattr(FPDF, "multi_cell", write)  # a dry run calls the method once more
+            lines = write(pdf, *args, **options | {"dry_run": True, "output": MethodReturnValue.LINES})
+        texts.append("/".join(lines))  # type: ignore[arg-type]
         return write(pdf, *args, **options)
 
     with monkeypatch.context() as patch:
         patch.setattr(FPDF, "multi_cell", note)
         draw_invoice(invoice)
     return "|".join(filter(None, texts))
+
+
+def test_letters_without_a_glyph_are_drawn_as_question_marks(
+    alice: User, seller: Settings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    order = make_taxed_order(alice)
+    Order.objects.update(name="محمد 王小明", address="12 שד\u05b5 x\u200f\nกรุง Ω\nSAUDI ARABIA")
+    pay_order(order, GOOD)
+    assert "|???? 王小明|12 ?? x|??? Ω|SAUDI ARABIA|" in read_pdf(Invoice.objects.get(), monkeypatch)
+    assert not [record for record in caplog.records if record.levelno >= logging.WARNING], "a letter has no glyph"
 
 
 def test_an_invoice_names_prices_payment_and_delivery(
@@ -174,6 +188,7 @@ def test_an_invoice_names_prices_payment_and_delivery(
     assert "|Description|Quantity|VAT|Total|" in read_pdf(note, monkeypatch)
     invoice.content |= {"paid": None, "delivery": ["2026-12-03", "2026-12-03"]}
     text = read_pdf(invoice, monkeypatch)
+    assert "/" not in text
     assert "|Not paid|" in text
     assert "|Delivery: Dec 3, 2026|" in text
     # A document of a former release has none of the new fields.
@@ -183,6 +198,8 @@ def test_an_invoice_names_prices_payment_and_delivery(
     text = read_pdf(invoice, monkeypatch)
     assert "|Description|Quantity|VAT|Total|Émile|3|7%|€29.97|" in text
     assert not [words for words in ("aid", "Delivery:", "Price") if words in text]
+    invoice.content["language"] = "zh-hans"
+    assert "/" not in read_pdf(invoice, monkeypatch)
 
 
 def test_only_those_who_may_see_an_order_download_its_documents(
