@@ -12,8 +12,11 @@ import pytest
 from django.db import connection, models
 from django.test.utils import CaptureQueriesContext
 
-from mirror import Alphabetical, Count, Mirror, Ranking, Sum
+from mirror import Alphabetical, Count, Mirror, Ranking, Scored, Sum
+from mirror.comparison.structures import STRUCTURES
+from mirror.declare.indexes import read_score
 from mirror.relay.sql_only import sql_only
+from mirror.verify import runs
 from tests.support.mirror.answers import compare, list_readers
 from tests.support.mirror.items import drained
 from tests.support.mirror.schemas import Create, Declare, Sample
@@ -115,3 +118,19 @@ def test_bounds_of_integers_dates_and_times_are_conditions_on_their_columns(scor
             _, condition = query["sql"].split(" WHERE ")
             assert "CAST" not in condition, query["sql"]
             assert "::double" not in condition, query["sql"]
+
+
+def test_a_negative_zero_is_no_difference(tables: Create, declare: Declare) -> None:
+    class Measured(Sample):
+        ratio = models.FloatField()
+
+    tables(Measured)
+    row = Measured._default_manager.create(ratio=0.0)
+    mirror = declare(Measured, fields=["ratio"], indexes=[Ranking("tratio", score="ratio")])
+    Measured._default_manager.filter(pk=row.pk).update(ratio=-0.0)
+    drained()
+    assert list(runs.verify([mirror.name])) == []
+    assert str(mirror.score("tratio", row.pk)) == "0.0"
+    described = {STRUCTURES["zset"].describe(Scored("z", "1", zero))[-1] for zero in (0, 0.0, -0.0)}
+    assert described == {"0.0"}
+    assert str(read_score("-0.00")) == str(read_score(-0.0)) == "0.0"
