@@ -15,11 +15,13 @@ from django.test.utils import CaptureQueriesContext
 from mirror import Alphabetical, Count, Mirror, Ranking, Scored, Sum
 from mirror.comparison.structures import STRUCTURES
 from mirror.declare.indexes import read_score
+from mirror.declare.layout import UNLIKE_TEXTS
 from mirror.relay.sql_only import sql_only
 from mirror.verify import runs
 from tests.support.mirror.answers import compare, list_readers
+from tests.support.mirror.app.models import Group
 from tests.support.mirror.items import drained
-from tests.support.mirror.schemas import Create, Declare, Sample
+from tests.support.mirror.schemas import Create, Declare, Sample, refuse
 
 pytestmark = [pytest.mark.usefixtures("own_registry", "committed", "isolated"), pytest.mark.also_on("sqlite")]
 TRIES = 4  # random arguments of each reader
@@ -134,3 +136,19 @@ def test_a_negative_zero_is_no_difference(tables: Create, declare: Declare) -> N
     described = {STRUCTURES["zset"].describe(Scored("z", "1", zero))[-1] for zero in (0, 0.0, -0.0)}
     assert described == {"0.0"}
     assert str(read_score("-0.00")) == str(read_score(-0.0)) == "0.0"
+
+
+@pytest.mark.parametrize("kind", UNLIKE_TEXTS)
+def test_names_of_columns_with_other_texts_in_sql_are_refused(kind: Any) -> None:
+    options = {"max_digits": 6, "decimal_places": 2} if kind is models.DecimalField else {}
+
+    class Named(Sample):
+        value = kind(**options)
+
+    reason = refuse(Named, fields=["value"], indexes=[Alphabetical("tnames", by="value")])
+    assert "SQL cannot order by the text of 'value'; name a column of text" in reason
+
+
+def test_names_of_numbers_of_related_rows_are_refused() -> None:
+    reason = refuse(Group, fields=[Count("items")], indexes=[Alphabetical("tnames", by="items_count")])
+    assert "SQL cannot order by the text of 'items_count'" in reason
