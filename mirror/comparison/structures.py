@@ -81,14 +81,18 @@ class Sets(Structure):
         return raw if isinstance(raw, list) else list(raw)
 
 
+def _write_score(score: Any) -> str:
+    # 1 and 1.0 are the same score, and so are 0.0 and -0.0.
+    return repr(float(score) + 0.0)
+
+
 class SortedSets(Structure):
     """Sorted sets of members with scores."""
 
     scan_name = "ZSCAN"
 
     def describe(self, entry: Scored) -> tuple[str, str, str]:
-        # As a float: 1 and 1.0 are the same score.
-        return entry.key, entry.member, repr(float(entry.score))
+        return entry.key, entry.member, _write_score(entry.score)
 
     def make_entry(self, key: str, member: str, value: str) -> Entry:
         return Scored(key, member, float(value))
@@ -97,11 +101,11 @@ class SortedSets(Structure):
         return ("ZSCORE", entry.key, entry.member)
 
     def read_value(self, reply: Any) -> str | None:
-        return None if reply is None else repr(float(reply))
+        return None if reply is None else _write_score(reply)
 
     def list_texts(self, raw: Raw) -> Iterator[tuple[str, str]]:
         for member, score in raw:
-            yield member.decode(), repr(float(score))
+            yield member.decode(), _write_score(score)
 
     def list_hashed(self, raw: Raw) -> Iterable[Any]:
         # Redis may write a score in another form than Python.

@@ -142,10 +142,10 @@ def write_text(value: Any) -> str:
 def read_score(value: Any) -> float:
     """Return a field's value as a score: a number, or a time in seconds since 1970."""
     if isinstance(value, (int, float)):
-        # An integer remains one, and so its text in feeds and addresses. True becomes 1.
-        return +value
+        # An integer remains one, and so its text in feeds and addresses. True becomes 1, and -0.0 becomes 0.0.
+        return value + 0
     try:
-        return float(value)
+        return float(value) + 0.0
     except ValueError:
         moment = datetime.fromisoformat(value)
         epoch = datetime(1970, 1, 1, tzinfo=moment.tzinfo)

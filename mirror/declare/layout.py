@@ -16,7 +16,7 @@ from mirror.declare.buckets import find_bucket_start
 from mirror.declare.conditions import resolve_condition
 from mirror.declare.entries import Contribution
 from mirror.declare.fields import Column, Count, Sum, Values, is_array, is_converted, make_plain
-from mirror.declare.indexes import Index, parse_template
+from mirror.declare.indexes import Alphabetical, Index, parse_template
 from mirror.declare.layout_watches import build_watches
 from mirror.declare.mirrors import Mirror, can_hold, get_primary
 from mirror.declare.paths import (
@@ -40,6 +40,17 @@ AnyField = Column | Values | Count | Sum
 FIELDS = (Column, Values, Count, Sum)
 IndexRow = Callable[[str, Mapping[str, Any]], Iterable[Contribution]]
 NUMBERS_AND_TIMES = (models.IntegerField, models.FloatField, models.DecimalField, models.DateField, models.BooleanField)
+# Fields with values that have other texts in SQL than in Python
+UNLIKE_TEXTS = (
+    models.BooleanField,
+    models.DateTimeField,
+    models.DecimalField,
+    models.DurationField,
+    models.FloatField,
+    models.GenericIPAddressField,
+    models.TimeField,
+    models.UUIDField,
+)
 
 
 class Layout:
@@ -158,6 +169,7 @@ class Layout:
                 raise DeclarationError(f"{index!r} needs the field {name!r}, which fields does not contain")
         self._check_texts(index)
         self._check_score(index)
+        self._check_names(index)
 
     def _check_score(self, index: Index) -> None:
         name = index.score_field
@@ -169,6 +181,12 @@ class Layout:
             raise DeclarationError(f"{index!r}: {name!r} is neither a number nor a date nor a time with a date")
         if self.is_hash and name in self.paths and is_nullable(self.model, self.paths[name]):
             raise DeclarationError(f"{index!r}: in a hash, a missing {name!r} is an empty text and no number")
+
+    def _check_names(self, index: Index) -> None:
+        if not isinstance(index, Alphabetical) or index.sql is not None or index.by not in self.kinds:
+            return
+        if isinstance(self.kinds[index.by], UNLIKE_TEXTS) or index.by in self.expressions:
+            raise DeclarationError(f"{index!r}: SQL cannot order by the text of {index.by!r}; name a column of text")
 
     def _check_texts(self, index: Index) -> None:
         """Refuse fields whose values have no text that SQL could look up, as a part of a key or as ``when``."""

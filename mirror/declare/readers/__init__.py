@@ -5,6 +5,7 @@ Django's queries do.
 """
 
 from mirror.declare.readers.methods import R, Readers
-from mirror.declare.readers.places import Bound, Name, Place
+from mirror.declare.readers.places import Name, Place
+from mirror.declare.readers.scores import Bound
 
 __all__ = ["Bound", "Name", "Place", "R", "Readers"]

@@ -9,7 +9,6 @@ from asgiref.sync import sync_to_async
 from mirror.declare.indexes import Alphabetical, Lookup, Ranking, SetOf
 from mirror.declare.questions import Question, answer, slot
 from mirror.declare.readers.places import (
-    Bound,
     Name,
     NameRange,
     Place,
@@ -17,6 +16,7 @@ from mirror.declare.readers.places import (
     filter_scores,
     write_bound,
 )
+from mirror.declare.readers.scores import Bound
 from mirror.declare.readers.structure import Structure, find_structure
 
 if TYPE_CHECKING:

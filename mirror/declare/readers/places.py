@@ -1,8 +1,6 @@
 """Pages of rankings and of names, in Redis and, in the same order, in SQL."""
 
 from collections.abc import Iterable, Iterator
-from datetime import date, datetime
-from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -10,9 +8,9 @@ from django.db import models
 from django.db.models import F, Q, Value
 from django.db.models.functions import Coalesce, Left
 
-from mirror.declare.fields import make_plain
-from mirror.declare.indexes import SEPARATOR, read_score
-from mirror.declare.readers.structure import TEXT, SqlStructure, Structure, convert_score
+from mirror.declare.indexes import SEPARATOR
+from mirror.declare.readers.scores import NOTHING, Bound, write_score
+from mirror.declare.readers.structure import TEXT, SqlStructure, Structure
 from mirror.declare.sql_rows import order_by_bytes
 from mirror.redis.scripts import Script
 
@@ -22,8 +20,6 @@ if TYPE_CHECKING:
 PAGE_SCRIPT: Final = Script(Path(__file__).parent / "page.lua")
 NAME: Final = "mirror_name"
 LAST_BYTE: Final = b"\xff"  # no text in UTF-8 contains it
-
-Bound = float | Decimal | date | datetime | None  # of scores; inclusive
 
 
 class Place(NamedTuple):
@@ -59,11 +55,15 @@ class PlaceRange(NamedTuple):
             start, size = 0, end
         low = write_bound(self.low, "-inf")
         high = write_bound(self.high, "+inf")
+        after = self.after
+        if after is not None and (after.score > float(high) if self.is_descending else after.score < float(low)):
+            # The bounds begin behind it.
+            after = None
         for name in structure.keys:
-            if self.after is not None:
+            if after is not None:
                 # A script, because no command of Redis continues within equal scores.
-                (member,) = structure.write_members([self.after.pk])
-                score = repr(float(self.after.score))
+                (member,) = structure.write_members([after.pk])
+                score = repr(float(after.score))
                 is_descending = int(self.is_descending)
                 pipe.execute_command("EVAL", PAGE_SCRIPT.text, 1, name, score, member, end, is_descending)
             elif self.is_descending:
@@ -92,11 +92,11 @@ class PlaceRange(NamedTuple):
         rows = filter_scores(found, found.with_text(), self.low, self.high)
         beyond = "lt" if self.is_descending else "gt"
         if self.after is not None:
-            score = convert_score(self.after.score, found.score_field)
+            score = float(self.after.score)
             # Redis orders equal scores by the bytes of the members.
-            tie = Q(**{found.score: score, f"{TEXT}__{beyond}": str(self.after.pk)})
-            rows = rows.filter(Q(**{f"{found.score}__{beyond}": score}) | tie)
-        ordered = _order_rows(rows, found.score, self.is_descending)
+            tie = found.equals(score) & _compare_text(TEXT, beyond, found.write_text(self.after.pk))
+            rows = rows.filter(found.compare(beyond, score) | tie)
+        ordered = _order_rows(rows, found.order_scores(), self.is_descending)
         pairs = found.list_scores(ordered[self.start : self.start + self.size])
         return [Place(pk, score) for pk, score in pairs]
 
@@ -150,21 +150,50 @@ class NameRange(NamedTuple):
         text = Coalesce(order_by_bytes(found.text), Value(""), output_field=models.TextField())
         rows = found.with_text().annotate(**{NAME: text})
         if self.prefix:
-            start = Left(F(NAME), len(self.prefix))
-            # Not startswith, which ignores case on SQLite
-            rows = rows.filter(models.lookups.Exact(start, Value(self.prefix)), **{f"{NAME}__gte": self.prefix})
+            rows = rows.filter(self._match_prefix(found))
         if self.after is not None:
-            beyond = "lt" if self.is_descending else "gt"
-            tie = Q(**{NAME: self.after.text, f"{TEXT}__{beyond}": str(self.after.pk)})
-            rows = rows.filter(Q(**{f"{NAME}__{beyond}": self.after.text}) | tie)
-        ordered = _order_rows(rows, NAME, self.is_descending)
+            rows = rows.filter(self._match_after(found, self.after))
+        ordered = _order_rows(rows, F(NAME), self.is_descending)
         pairs = ordered.values_list(NAME, found.member)[: self.size]
         return [Name(text, pk) for text, pk in pairs]
 
+    def _match_prefix(self, found: SqlStructure) -> Q:
+        text, separator, key = self.prefix.partition(SEPARATOR)
+        if separator:
+            # The whole name, and the beginning of the primary key behind it
+            return Q(**{NAME: text}) & _match_start(TEXT, found.write_text(key))
+        return _match_start(NAME, text)
 
-def _order_rows(rows: "models.QuerySet[Any, Any]", column: str, is_descending: bool) -> "models.QuerySet[Any, Any]":
-    """Return rows in the order of a column, and of equal values by the text of the member."""
-    first = F(column)
+    def _match_after(self, found: SqlStructure, after: Name) -> Q:
+        beyond = "lt" if self.is_descending else "gt"
+        text, separator, rest = after.text.partition(SEPARATOR)
+        key = f"{rest}{SEPARATOR}{after.pk}" if separator else found.write_text(after.pk)
+        return Q(**{f"{NAME}__{beyond}": text}) | Q(**{NAME: text}) & _compare_text(TEXT, beyond, key)
+
+
+def _match_start(column: str, start: str) -> Q:
+    """Return the condition for texts that begin with ``start``."""
+    if SEPARATOR in start:
+        # PostgreSQL refuses a zero byte in a parameter. No text contains it.
+        return NOTHING
+    if start == "":
+        return Q()
+    beginning = Left(F(column), len(start))
+    # Not startswith, which ignores case on SQLite
+    return Q(models.lookups.Exact(beginning, Value(start)), **{f"{column}__gte": start})
+
+
+def _compare_text(column: str, comparison: str, text: str) -> Q:
+    """Return the condition for texts before or behind ``text``: lt or gt."""
+    start, separator, _ = text.partition(SEPARATOR)
+    if separator and comparison == "lt":
+        # PostgreSQL refuses a zero byte in a parameter, and the text before it is lower.
+        comparison = "lte"
+    return Q(**{f"{column}__{comparison}": start})
+
+
+def _order_rows(rows: "models.QuerySet[Any, Any]", first: Any, is_descending: bool) -> "models.QuerySet[Any, Any]":
+    """Return rows in the order of an expression, and of equal values by the text of the member."""
     second = F(TEXT)
     if is_descending:
         return rows.order_by(first.desc(), second.desc())
@@ -175,9 +204,7 @@ def write_bound(value: Bound, missing: str) -> str:
     """Return a bound of scores for Redis."""
     if value is None:
         return missing
-    if isinstance(value, date):
-        value = make_plain(value)
-    return repr(float(read_score(value)))
+    return repr(write_score(value))
 
 
 def filter_scores(
@@ -186,5 +213,5 @@ def filter_scores(
     """Return the rows with scores from ``low`` to ``high``."""
     for bound, comparison in ((low, "gte"), (high, "lte")):
         if bound is not None:
-            rows = rows.filter(**{f"{found.score}__{comparison}": convert_score(bound, found.score_field)})
+            rows = rows.filter(found.compare(comparison, write_score(bound)))
     return rows

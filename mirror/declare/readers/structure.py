@@ -1,21 +1,23 @@
 """The structure in Redis that a reader asks about, and its members in SQL."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
+from datetime import UTC
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from django.db import models
+from django.db import connections, models
 from django.utils import timezone
 
+from mirror.conf import setting
 from mirror.declare.buckets import list_bucket_keys
 from mirror.declare.fields import make_plain
-from mirror.declare.indexes import Alphabetical, Index, Ranking, SetOf, SqlMembers, read_score
+from mirror.declare.indexes import Alphabetical, Index, Ranking, SetOf, SqlMembers
 from mirror.declare.paths import find_alias, find_value_field
 from mirror.declare.questions import slot
+from mirror.declare.readers.scores import build_order, build_score, compare, equals, write_score
 from mirror.declare.sql_rows import FoundIndex, find_rows, order_by_bytes, parse_value
 
 if TYPE_CHECKING:
@@ -24,9 +26,8 @@ if TYPE_CHECKING:
     from mirror.declare.readers.methods import Readers
 
 MAX_CANDIDATES = 100  # ways to divide a key into values
-TEXT, SCORE = "mirror_text", "mirror_score"
+TEXT, SCORE, COMPARED = "mirror_text", "mirror_score", "mirror_compared"
 S = TypeVar("S", bound=float)
-EPOCH: Final = datetime.fromtimestamp(0, tz=UTC)
 
 
 @dataclass(frozen=True)
@@ -109,13 +110,19 @@ class SqlStructure:
         if score:
             # Rows without a score contribute nothing.
             rows = rows.exclude(**{f"{score}__isnull": True})
+            expression = build_score(score, rows.query.chain().resolve_ref(score))
+            if expression is not None:
+                self.score = find_alias(rows.model, COMPARED)
+                rows = rows.annotate(**{self.score: expression})
         self.rows = rows
 
     @cached_property
     def score_field(self) -> "models.Field[Any, Any]":
         """Return the field that determines the values of the score."""
-        expression = self.rows.query.resolve_ref(self.score)
-        field: models.Field[Any, Any] = find_value_field(expression.output_field)
+        return self._find_field(self.score)
+
+    def _find_field(self, name: str) -> "models.Field[Any, Any]":
+        field: models.Field[Any, Any] = find_value_field(self.rows.query.chain().resolve_ref(name).output_field)
         return field
 
     def list_members(self, rows: "models.QuerySet[Any, Any] | None" = None) -> list[Any]:
@@ -133,39 +140,45 @@ class SqlStructure:
         """Return the members of these rows with their scores, in the form of Redis."""
         with timezone.override(UTC):
             found = list(rows.values_list(self.member, self.score))
-        scores: list[tuple[Any, float]] = []
-        for member, score in found:
-            plain = make_plain(score, self.score_field)
-            scores.append((member, float(read_score(plain))))
-        return scores
+        return [(member, write_score(make_plain(score, self.score_field))) for member, score in found]
+
+    def compare(self, comparison: str, score: float) -> models.Q:
+        """Return the condition for rows with a score in this relation to ``score``: lt, lte, gt or gte."""
+        return compare(self.score, self.score_field, comparison, score)
+
+    def equals(self, *scores: float) -> models.Q:
+        """Return the condition for rows with exactly one of these scores."""
+        return equals(self.score, self.score_field, scores)
+
+    def order_scores(self) -> Any:
+        """Return an expression that orders rows by their scores."""
+        return build_order(self.score, self.score_field)
 
     def count_above(self, score: float) -> int:
         """Return the number of members with a higher score."""
-        return self.rows.filter(**{f"{self.score}__gt": convert_score(score, self.score_field)}).count()
+        return self.rows.filter(self.compare("gt", score)).count()
 
     def count_scores(self, scores: Sequence[S]) -> dict[S, int]:
         """Return the numbers of members with exactly these scores, by score."""
-        values = [convert_score(score, self.score_field) for score in scores]
-        rows = self.rows.filter(**{f"{self.score}__in": values}).order_by()
-        found = dict(rows.values_list(self.score).annotate(models.Count(self.member)))
-        return {score: found.get(value, 0) for score, value in zip(scores, values, strict=True)}
+        rows = self.rows.filter(self.equals(*map(float, scores))).order_by()
+        counts: Counter[float] = Counter()
+        # Several values of the column may have one score.
+        for value, count in rows.values_list(self.score).annotate(models.Count(self.member)):
+            counts[write_score(make_plain(value, self.score_field))] += count
+        return {score: counts[float(score)] for score in scores}
 
     def with_text(self) -> "models.QuerySet[Any, Any]":
         """Return the rows with ``TEXT``, their member as Redis compares it."""
         return self.rows.annotate(**{TEXT: order_by_bytes(self.member)})
 
-
-def convert_score(score: Any, field: "models.Field[Any, Any]") -> Any:
-    """Return a score as the value of a column: numbers of seconds become times."""
-    if isinstance(score, date):
-        return score
-    if isinstance(field, models.DateField):
-        moment = EPOCH + timedelta(seconds=float(score))
-        return moment if isinstance(field, models.DateTimeField) else moment.date()
-    if isinstance(field, models.DecimalField) and isinstance(score, float):
-        # With the shortest digits that make this number, as Redis writes it
-        return Decimal(repr(score))
-    return score
+    def write_text(self, pk: Any) -> str:
+        """Return the text of a primary key in the form of ``TEXT``."""
+        field = self._find_field(self.member)
+        has_dashes = connections[setting("DATABASE")].features.has_native_uuid_field
+        if isinstance(field, models.UUIDField) and not has_dashes:
+            # The dashes are at equal places in all keys, so texts without them have the same order.
+            return str(pk).replace("-", "")
+        return str(pk)
 
 
 def find_structure(declaration: "type[Readers[Any]]", key: str, *kinds: type[Index]) -> Structure:
