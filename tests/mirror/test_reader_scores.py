@@ -16,6 +16,7 @@ from mirror import Alphabetical, Count, Mirror, Ranking, Scored, Sum
 from mirror.comparison.structures import STRUCTURES
 from mirror.declare.indexes import read_score
 from mirror.declare.layout import UNLIKE_TEXTS
+from mirror.declare.readers.scores import build_order
 from mirror.relay.sql_only import sql_only
 from mirror.verify import runs
 from tests.support.mirror.answers import compare, list_readers
@@ -152,3 +153,8 @@ def test_names_of_columns_with_other_texts_in_sql_are_refused(kind: Any) -> None
 def test_names_of_numbers_of_related_rows_are_refused() -> None:
     reason = refuse(Group, fields=[Count("items")], indexes=[Alphabetical("tnames", by="items_count")])
     assert "SQL cannot order by the text of 'items_count'" in reason
+
+
+def test_ids_of_the_database_are_read_in_the_order_of_their_index() -> None:
+    assert build_order("id", models.BigAutoField(primary_key=True)) == models.F("id")
+    assert build_order("id", models.BigIntegerField(primary_key=True)) != models.F("id")

@@ -137,6 +137,7 @@ def build_score(name: str, column: Any) -> Any:
 
 def build_order(name: str, field: "models.Field[Any, Any]") -> Any:
     """Return an expression that orders rows as their scores are ordered. Rounded ones may be equal."""
-    if isinstance(field, models.BigIntegerField):
+    # Ids that the database assigns do not reach 2**53, and a page of them is read from their index.
+    if isinstance(field, models.BigIntegerField) and not isinstance(field, models.BigAutoField):
         return Cast(name, models.FloatField())
     return models.F(name)
