@@ -21,7 +21,8 @@ def invoice(request: HttpRequest, pk: int, invoice_pk: int) -> HttpResponse:
     user_id = get_user_id(request)
     if wait := count_event("invoices", user_id, *DOWNLOAD_LIMIT):
         return render_too_often(request, wait, make_path("shop:orders"))
-    return respond_with_pdf(Invoice.objects.filter(pk=invoice_pk, order=pk, order__user=user_id).first())
+    # Not order=: SQLite refuses an id beyond 2**63 there.
+    return respond_with_pdf(Invoice.objects.filter(pk=invoice_pk, order__pk=pk, order__user=user_id).first())
 
 
 @require_safe
