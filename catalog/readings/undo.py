@@ -11,6 +11,7 @@ from catalog.shelves.models import EarlierReading, ReadingProgress, ShelfEntry
 from catalog.shelves.services import change_entry, delete_readings, lock_entry, remove_from_shelf
 from catalog.shelves.snapshots import NotUndoable, read_snapshot, sign_snapshot
 from catalog.signals import book_rated
+from common.database import repeat_after_conflict
 
 KIND: Final = "entry"  # of snapshots
 ENTRY_FIELDS: Final = ("shelf", "stars", "shelved_on", "started_on", "finished_on", "finished_precision", "pages")
@@ -53,6 +54,7 @@ def sign_undo(user_id: int, before: Snapshot) -> str:
     return sign_snapshot(KIND, user_id, [list(before), take_snapshot(user_id, before.book).digest])
 
 
+@repeat_after_conflict
 def restore_snapshot(user_id: int, book_id: int, signed: str, today: date) -> None:
     """Restore the entry, the readings and the progress of a snapshot. A second time changes nothing.
 

@@ -46,7 +46,7 @@ def _write_records(redis: Redis, pks: Any) -> None:
     pipe = redis.pipeline(transaction=False)
     for pk in pks:
         record = {"name": f"reader {pk}", "is_active": "1", "shows_logins": "1", "login_times": "1"}
-        record["last_login_time"] = ""
+        record |= {"last_login_time": "", "avatar": ""}
         pipe.hset(keys.login(pk), mapping=cast("Any", record))
     pipe.execute()
 
