@@ -29,14 +29,18 @@ class Listener:
         self._failures = FailureLog(logging.getLogger("mirror"))
 
     def wait(self, stopped: threading.Event, seconds: float) -> None:
-        """Return after a notification, when ``stopped`` is set, after a lost connection, or after ``seconds``."""
+        """Return after a notification, when ``stopped`` is set, after a lost connection, or after ``seconds``.
+
+        It also returns as soon as it listens: changes that committed before that sent no notification to it.
+        """
         if not can_listen():
             stopped.wait(seconds)
             return
         try:
             if self._connection is None:
                 self._connection = open_listening()
-            _wait_for_notification(self._connection, stopped, time.monotonic() + seconds)
+            else:
+                _wait_for_notification(self._connection, stopped, time.monotonic() + seconds)
         except _list_errors() as error:
             self._failures.add("notices", "No notifications, the relay polls: %s", error)
             self.close()

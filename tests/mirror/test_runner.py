@@ -181,6 +181,25 @@ def test_notifications_wake_the_relay_also_after_its_connections_were_killed(
 
 
 @pytest.mark.only_on("postgres")
+@pytest.mark.usefixtures("committed", "unsent")
+def test_changes_are_drained_that_committed_just_before_the_relay_listened(
+    redis: Redis, settings: Settings, timings: Timings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.warm_own()
+    settings.MIRROR = {**settings.MIRROR, "RUN_POLL_SECONDS": 3600.0}
+    timings(RUN_SWEEP_SECONDS=3600.0)
+    open_listening = notices.open_listening
+
+    def open_late() -> object:
+        Item.objects.bulk_create([Item(pk=1, name="a")])
+        return open_listening()
+
+    monkeypatch.setattr(notices, "open_listening", open_late)
+    with running(Relay()):
+        wait_until(lambda: is_mirrored(redis, 1), "the drain")
+
+
+@pytest.mark.only_on("postgres")
 @pytest.mark.usefixtures("committed")
 def test_one_of_two_simultaneous_transactions_notifies() -> None:
     second, listening = connection.copy(), notices.open_listening()
