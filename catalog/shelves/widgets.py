@@ -12,11 +12,10 @@ from catalog.books.series import split_title
 from catalog.readings.progress import ShownProgress, read_progress
 from catalog.shelves.forms import find_when, get_last_date
 from catalog.shelves.models import Shelf
-from catalog.shelves.selectors import BookReaders, ShelfSummary, count_readers, find_entries, find_entry
+from catalog.shelves.selectors import BookReaders, ShelfSummary, count_readers, find_entry
 from common.form_parts import render_for
 from common.frame import find_way_back
 from common.rendered import remember_rendered
-from common.web import get_visitor
 
 MAX_BYTES: Final = 8_000_000  # of remembered shelf buttons; each takes about 500 bytes
 CARD_TEMPLATE: Final = "catalog/shelves/_card.html"
@@ -127,21 +126,6 @@ def _render_card_shelf(book_id: int, title: str, shelf: str, is_anchor: bool, is
         "is_part": is_part,
     }
     return render_to_string(CARD_TEMPLATE, context)
-
-
-def render_strip_shelves(request: HttpRequest, books: Sequence[tuple[int, str]]) -> list[SafeString]:
-    """Render the shelf button of each of these books (id, title), which may be on the page several times.
-
-    Without a logged-in visitor the parts are empty. From a warm mirror: 1 round trip and no SQL.
-    """
-    visitor = get_visitor(request)
-    if visitor is None:
-        return [SafeString()] * len(books)
-    entries = find_entries(visitor.pk, [pk for pk, _ in books])
-    rendered = []
-    for (pk, title), entry in zip(books, entries, strict=True):
-        rendered.append(render_card_shelf(pk, title, entry, is_anchor=False))
-    return rendered
 
 
 class ReadersParts(NamedTuple):

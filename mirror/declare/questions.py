@@ -65,6 +65,9 @@ class Engine(Protocol):
     def answer_all(self, questions: Sequence[Question[Any]]) -> list[Outcome]:
         """Return the outcomes of questions, in one round trip."""
 
+    def answer_known(self, questions: Sequence[Question[Any]]) -> list[Outcome] | None:
+        """Return the outcomes of questions, or None if not all of their replies were read ahead."""
+
     def get_mirror(self, declaration: type[Any]) -> "Mirror":
         """Return the registered mirror of a declaration. Raises LookupError if it is not registered."""
 
@@ -153,14 +156,28 @@ class Reads:
         try:
             asked = [call.run() for call in self._calls]
             while any(asked):
-                outcomes = iter(answer_all(list(chain.from_iterable(asked))))
                 asked = [
-                    call.run(list(islice(outcomes, len(questions)))) if questions else ()
-                    for call, questions in zip(self._calls, asked, strict=True)
+                    questions if outcomes is None else call.run(outcomes) if questions else ()
+                    for call, questions, outcomes in zip(self._calls, asked, _answer_some(asked), strict=True)
                 ]
         finally:
             for call in self._calls:
                 call.stop()
+
+
+def _answer_some(asked: Sequence[Sequence[Question[Any]]]) -> list[list[Outcome] | None]:
+    """Return the outcomes of each function's questions, None for a function that waits for a later call.
+
+    Functions whose replies were read ahead go on first, because their next questions can then share the round trip of
+    the others.
+    """
+    # Within another ``together``, that one asks.
+    if not isinstance(getcurrent(), _Function):
+        known = [slot.engine.answer_known(questions) if questions else [] for questions in asked]
+        if any(known):
+            return known
+    outcomes = iter(answer_all(list(chain.from_iterable(asked))))
+    return [list(islice(outcomes, len(questions))) for questions in asked]
 
 
 @contextmanager

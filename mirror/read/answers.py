@@ -32,6 +32,18 @@ class Answers:
         readings = _read_all(groups)
         return list(map(_answer_question, questions, readings))
 
+    def answer_known(self, questions: Sequence[Question[Any]]) -> list[Outcome] | None:
+        """Return the outcomes of questions, or None if not all of their replies were read ahead."""
+        foreseen = prefetch.present()
+        if foreseen is None:
+            return None
+        groups = [Asked.of(question.mirrors, question.ask) for question in questions]
+        if not all(map(foreseen.covers, groups)):
+            return None
+        readings = [prefetch.look_up(group) for group in groups]
+        # The request may have written since.
+        return None if None in readings else list(map(_answer_question, questions, readings))
+
     def get_mirror(self, declaration: type[Any]) -> Mirror:
         """Return the registered mirror of a declaration. Raises LookupError if it is not registered."""
         if not registry.is_registered(declaration):

@@ -1,9 +1,8 @@
 """Sections of pages: most viewed books, current sales and the visitor's last viewed books."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
-from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
@@ -13,60 +12,57 @@ from jinja2.runtime import Context
 from catalog.books import BookRows
 from catalog.listing import BookRecord
 from catalog.selectors import find_books
-from catalog.shelves.widgets import render_strip_shelves
+from catalog.shelves.widgets import render_card_shelf
 from common.paths import make_path
 from common.public_pages import limit_life
 from common.rendered import remember_rendered
 from common.template_functions import render_part
-from shop.book_views import popularity, visits
+from common.web import get_viewer_id
 from shop.catalog_hooks.extras import get_card_products, render_card_price
 from shop.products.results import ProductRecord
-from shop.selectors.sales import SaleView, get_sales
-from shop.visitors import get_session_digest
+from shop.selectors.sales import SaleView
+from shop.selectors.strips import MAX_BOOKS, Strips, find_shelved
 
 MAX_BYTES: Final = 8_000_000  # of remembered cards; each takes about 2 kB
-MAX_BOOKS: Final = 8  # per row, on wide screens
 MAX_OFFERS: Final = 6  # of the current sale, whose covers are larger
-MAX_READ: Final = 2 * MAX_BOOKS  # per row: some stand in rows above
 DAY: Final = 86_400  # seconds
 
 
 @pass_context
 def most_viewed(context: Context) -> SafeString:
-    """Show the most viewed books. Two round trips, unless they were read ahead; one for shelves."""
-    popular = popularity.get_popular_books(MAX_READ)
+    """Show the most viewed books of ``strips``."""
+    strips: Strips = context["strips"]
+    popular = strips.popular
     # The list of all is that of the most read ones.
     title, sort = (gettext("Most viewed"), "") if popular.is_viewed else (gettext("Most read"), "popular")
-    return _render_strip(context, "most-viewed", title, sort, popular.books, popular.products)
+    return _render_strip(context, "most-viewed", title, sort, popular.books, popular.products, strips.shelved)
 
 
 @pass_context
 def new_books(context: Context) -> SafeString:
     """Show the books of the latest years. At most two round trips, and one for shelves."""
     found = find_books(sort="newest")
-    return _render_strip(context, "new-books", gettext("New books"), "newest", found.books, get_card_products(found))
+    products = get_card_products(found)
+    shelved = find_shelved(get_viewer_id(context["request"]), [book["id"] for book in found.books])
+    return _render_strip(context, "new-books", gettext("New books"), "newest", found.books, products, shelved)
 
 
 @pass_context
-def on_sale(context: Context, sales: Sequence[SaleView] | None = None) -> SafeString:
-    """Show the current sale that ends first, or the next coming one. One round trip if it is the same as last time and
-    no sales are given, and one for the visitor's shelves.
-    """
-    if sales is None:
-        sales = get_sales()
-    sale = next((each for each in sales if each.is_on), None) or min(sales, key=lambda each: each.starts, default=None)
+def on_sale(context: Context) -> SafeString:
+    """Show the sale of ``strips``."""
+    strips: Strips = context["strips"]
+    sale = strips.sale
     offers = _get_rows(context).fill(sale.offers if sale else [], MAX_OFFERS, lambda offer: offer.id)
-    shelves = render_strip_shelves(context["request"], [(offer.id, offer.title) for offer in offers])
+    shelves = _render_shelves(context, [(offer.id, offer.title) for offer in offers], strips.shelved)
     shown = {"sale": sale, "offers": list(zip(offers, shelves, strict=True))}
     return render_part(context, "shop/_on_sale.html", shown)
 
 
 @pass_context
 def last_viewed(context: Context) -> SafeString:
-    """Show the visitor's last viewed books; nothing, at no cost, for visitors without a session."""
-    request: HttpRequest = context["request"]
-    books = visits.get_last_viewed(get_session_digest(request), MAX_READ)
-    return _render_strip(context, "last-viewed", gettext("Recently viewed"), "", books, {})
+    """Show the visitor's last viewed books of ``strips``."""
+    strips: Strips = context["strips"]
+    return _render_strip(context, "last-viewed", gettext("Recently viewed"), "", strips.viewed, {}, strips.shelved)
 
 
 @pass_context
@@ -88,13 +84,14 @@ def _render_strip(
     sort: str,
     books: Sequence[BookRecord],
     products: Mapping[int, ProductRecord],
+    shelved: Mapping[int, Mapping[str, Any]],
 ) -> SafeString:
-    """Show a row of books that stand in no row above, with the prices of those in ``products``, and a link to all in
-    the order ``sort``, if any.
+    """Show a row of books that stand in no row above, with the prices of those in ``products``, the visitor's shelves,
+    and a link to all in the order ``sort``, if any.
     """
     books = _get_rows(context).fill(books, MAX_BOOKS, lambda book: book["id"])
     prices = [render_card_price(products.get(book["id"])) for book in books]
-    shelves = render_strip_shelves(context["request"], [(book["id"], book["title"]) for book in books])
+    shelves = _render_shelves(context, [(book["id"], book["title"]) for book in books], shelved)
     shown = {
         "id": key,
         "title": title,
@@ -102,6 +99,15 @@ def _render_strip(
         "books": list(zip(books, prices, shelves, strict=True)),
     }
     return render_part(context, "shop/_strip.html", shown)
+
+
+def _render_shelves(
+    context: Context, books: Sequence[tuple[int, str]], shelved: Mapping[int, Mapping[str, Any]]
+) -> list[SafeString]:
+    """Render the shelf button of each of these books (id, title); empty without a logged-in visitor."""
+    if get_viewer_id(context["request"]) is None:
+        return [SafeString()] * len(books)
+    return [render_card_shelf(pk, title, shelved.get(pk), is_anchor=False) for pk, title in books]
 
 
 def _get_rows(context: Context) -> BookRows:

@@ -11,6 +11,8 @@ import mirror
 from mirror import Mirror, Ranking, SetOf, register
 from mirror.capture import install
 from mirror.declare.questions import Outcome, Pending, answer_all
+from mirror.read import prefetch
+from mirror.read.prefetch import known
 from mirror.redis import naming
 from mirror.redis.clients import relay_client
 from mirror.redis.recorder import record
@@ -59,6 +61,26 @@ def test_readers_and_functions_share_their_round_trips() -> None:
     assert best.value == ["item 4", "item 3"]
     assert (number.value, worst.value, nothing.value) == (5, ["item 0"], {})
     assert (seen.round_trips, len(seen.sql)) == (2, 0)
+
+
+def test_functions_whose_replies_were_read_ahead_go_on_before_the_round_trip() -> None:
+    with known(prefetch.Prefetched([], [])):
+        with mirror.together() as reads:
+            reads(GroupedItem.top, "grouped_scores", 2)
+        foreseen = prefetch.present()
+        assert foreseen
+        ahead = prefetch.fetch(foreseen.asked[0])
+    with record() as seen, known(ahead), mirror.together() as reads:
+        best = reads(find_best, count=2)
+        number = reads(GroupedItem.count, "grouped_all")
+        worst = reads(find_worst)
+    assert (best.value, number.value, worst.value) == (["item 4", "item 3"], 5, ["item 0"])
+    # The records of the best, the number, and the id of the worst; then the record of the worst.
+    assert (seen.round_trips, len(seen.sql)) == (2, 0)
+    with record() as seen, known(ahead), mirror.together() as reads:
+        best = reads(find_best, count=2)
+        number = reads(GroupedItem.count, "grouped_all")
+    assert (best.value, number.value, seen.round_trips) == (["item 4", "item 3"], 5, 1)
 
 
 def find_worst() -> list[str]:
