@@ -156,28 +156,30 @@ class Reads:
         try:
             asked = [call.run() for call in self._calls]
             while any(asked):
+                asked = self._let_read_ahead_go_on(asked)
+                outcomes = iter(answer_all(list(chain.from_iterable(asked))))
                 asked = [
-                    questions if outcomes is None else call.run(outcomes) if questions else ()
-                    for call, questions, outcomes in zip(self._calls, asked, _answer_some(asked), strict=True)
+                    call.run(list(islice(outcomes, len(questions)))) if questions else ()
+                    for call, questions in zip(self._calls, asked, strict=True)
                 ]
         finally:
             for call in self._calls:
                 call.stop()
 
+    def _let_read_ahead_go_on(self, asked: list[Sequence[Question[Any]]]) -> list[Sequence[Question[Any]]]:
+        """Run the functions whose replies were read ahead, and return the questions that are left of each function.
 
-def _answer_some(asked: Sequence[Sequence[Question[Any]]]) -> list[list[Outcome] | None]:
-    """Return the outcomes of each function's questions, None for a function that waits for a later call.
-
-    Functions whose replies were read ahead go on first, because their next questions can then share the round trip of
-    the others.
-    """
-    # Within another ``together``, that one asks.
-    if not isinstance(getcurrent(), _Function):
-        known = [slot.engine.answer_known(questions) if questions else [] for questions in asked]
-        if any(known):
-            return known
-    outcomes = iter(answer_all(list(chain.from_iterable(asked))))
-    return [list(islice(outcomes, len(questions))) for questions in asked]
+        What those functions ask next can so share the round trip of the others.
+        """
+        # Within another ``together``, that one asks.
+        if isinstance(getcurrent(), _Function):
+            return asked
+        left: list[Sequence[Question[Any]]] = []
+        for call, questions in zip(self._calls, asked, strict=True):
+            while questions and (known := slot.engine.answer_known(questions)) is not None:
+                questions = call.run(known)
+            left.append(questions)
+        return left
 
 
 @contextmanager
