@@ -129,9 +129,9 @@ def _delete_target(case: Case) -> bool:
 
 @receiver(list_returns, dispatch_uid="moderation.keep_deleted_list")
 def keep_deleted_list(list_id: int, **kwargs: object) -> None:
-    """Refuse the undo of an earlier deletion by the reader, after staff have deleted the list."""
+    """Refuse the undo of an earlier deletion by the reader, after staff have deleted the list and stand by it."""
     deleted = Decision.objects.filter(case__kind=Kind.LIST, case__target=str(list_id), action=Action.DELETE)
-    if deleted.exists():
+    if deleted.filter(reversed_at=None).exists():
         raise NotUndoable
 
 
