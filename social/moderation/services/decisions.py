@@ -8,7 +8,7 @@ from django.db import IntegrityError, transaction
 from django.dispatch import receiver
 
 from accounts.admin_tools import is_guarded_from
-from accounts.deletion import cancel_deletion, request_deletion
+from accounts.deletion import request_deletion, reverse_deletion
 from accounts.models import User
 from accounts.suspension import AccountInactive, lift_suspension, suspend_user
 from accounts.users import get_email_language
@@ -117,7 +117,7 @@ def _carry_out(decision: Decision) -> None:
         case Action.CLOSE_ACCOUNT:
             assert case.author is not None
             # With the grace period, in which an appeal may still keep the account.
-            request_deletion(case.author, by_staff=True)
+            request_deletion(case.author, by_staff=True, notice=make_notice_path(decision))
 
 
 def _delete_target(case: Case) -> bool:
@@ -170,7 +170,7 @@ def reverse_decision(decision: Decision) -> None:
         # Not a later suspension, which has other reasons.
         lift_suspension(case.author_id, notice=make_notice_path(decision))
     if decision.action == Action.CLOSE_ACCOUNT and case.author is not None:
-        cancel_deletion(case.author)
+        reverse_deletion(case.author, make_notice_path(decision))
     decision.reversed_at = clock.now()
     decision.save(update_fields=["reversed_at"])
 

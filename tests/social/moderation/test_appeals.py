@@ -9,6 +9,7 @@ from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from accounts.models import Suspension, User
+from accounts.tasks import delete_accounts
 from catalog.lists.models import ReadingList
 from catalog.lists.services import ListDraft, create_list
 from catalog.lists.undo import restore_snapshot, snapshot_list
@@ -95,6 +96,26 @@ def test_a_granted_appeal_keeps_the_account(dispute: Dispute) -> None:
     assert not User.objects.get(pk=dispute.alice.pk).is_active
     grant(appeal, dispute.dora)
     assert User.objects.get(pk=dispute.alice.pk).is_active
+
+
+@pytest.mark.parametrize("outcome", Outcome)
+def test_an_appeal_holds_the_deletion_of_the_account(dispute: Dispute, settings: Settings, outcome: Outcome) -> None:
+    appeal = dispute.appeal(Action.CLOSE_ACCOUNT, by=User.objects.create_superuser("zoe"))
+    settings.CLOCK = lambda: timezone.now() + timedelta(days=settings.ACCOUNT_DELETION_DAYS + 1)
+    assert delete_accounts() == 0
+    assert Post.objects.exists()
+    grant(appeal, dispute.dora, outcome)
+    is_granted = outcome == Outcome.GRANTED
+    assert delete_accounts() == (0 if is_granted else 1)
+    assert User.objects.filter(pk=dispute.alice.pk, is_active=True).exists() is is_granted
+
+
+def test_an_appeal_of_a_reporter_does_not_hold_the_deletion(dispute: Dispute, settings: Settings) -> None:
+    report = dispute.report()
+    decision = dispute.decide(Action.CLOSE_ACCOUNT, by=User.objects.create_superuser("zoe"))
+    appeal_decision(decision, "Too little.", report)
+    settings.CLOCK = lambda: timezone.now() + timedelta(days=settings.ACCOUNT_DELETION_DAYS + 1)
+    assert delete_accounts() == 1
 
 
 def test_a_granted_appeal_lets_the_reader_undo_an_own_deletion_of_the_list(dispute: Dispute) -> None:
