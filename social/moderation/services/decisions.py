@@ -100,7 +100,9 @@ def make_notice_path(decision: Decision) -> str:
 def _carry_out(decision: Decision) -> None:
     case = decision.case
     if decision.action == Action.HIDE and case.kind == Kind.TAG:
-        _set_tag_hidden(case.target, is_hidden=True)
+        # It may have been renamed or merged since the report.
+        if not _set_tag_hidden(case.target, is_hidden=True):
+            raise TargetMissing
     elif decision.action == Action.HIDE or decision.hides_post:
         _hide_post(int(case.target))
     match decision.action:
@@ -141,12 +143,14 @@ def _hide_post(post_id: int) -> None:
         raise TargetMissing
 
 
-def _set_tag_hidden(name: str, *, is_hidden: bool) -> None:
+def _set_tag_hidden(name: str, *, is_hidden: bool) -> bool:
+    """Hide or show a tag. Return False if it does not exist any more."""
     # Saved, not updated by a query: only signals of saved rows send a hint.
     tag = Tag.objects.select_for_update().filter(name=name).first()
     if tag is not None and tag.hidden != is_hidden:
         tag.hidden = is_hidden
         tag.save(update_fields=["hidden"])
+    return tag is not None
 
 
 def _queue_emails(decision: Decision) -> None:

@@ -176,6 +176,16 @@ def test_a_tag_is_hidden(dispute: Dispute) -> None:
     assert Tag.objects.get().hidden
 
 
+def test_a_tag_that_was_renamed_is_not_hidden_by_its_former_name(dispute: Dispute) -> None:
+    Tag.objects.create(name="moss")
+    rebuild()
+    case = make_report(Kind.TAG, "moss", Reporter(dispute.bob.pk)).case
+    Tag.objects.update(name="lichen")
+    with pytest.raises(TargetMissing):
+        dispute.decide(Action.HIDE)
+    assert not Decision.objects.filter(case=case).exists()  # the case stays open
+
+
 def test_a_list_is_deleted_and_the_appeal_cannot_restore_it(dispute: Dispute) -> None:
     made = create_list(dispute.alice.pk, ListDraft("Fools", "All of them"))
     undo = snapshot_list(dispute.alice.pk, made.pk)
