@@ -145,6 +145,7 @@ class RatedPostMirror(Mirror):
     )
     watches = (
         Watch(Review, ("user_id", "book_id"), only=("post_id", "text")),
+        Watch(Post, ("user_id", "book_id"), only=("is_hidden",), inserts=False),
         Watch(ShelfEntry, ("user_id", "book_id"), only=("stars", "shelf")),
         Watch(ShelfSettings, via=find_rated_by_users, only=PRIVACY_COLUMNS),
         Watch(User, via=find_rated_by_users, only=("is_active",), inserts=False),

@@ -20,8 +20,10 @@ MAX_COUNTED_LIKES: Final = 1_000
 ID_BITS_BESIDE_LIKES: Final = 33
 ID_BITS_BESIDE_STARS: Final = 48
 _SELECT_REVIEWS: Final = """
-    SELECT r.user_id, r.book_id, r.post_id, r.text <> ''
-      FROM k JOIN reviews_review r ON r.user_id = k.a AND r.book_id = k.b
+    SELECT r.user_id, r.book_id, r.post_id, r.text <> '', p.is_hidden
+      FROM k
+      JOIN reviews_review r ON r.user_id = k.a AND r.book_id = k.b
+      JOIN social_post p ON p.id = r.post_id
 """
 
 
@@ -38,7 +40,8 @@ class RankedReview(NamedTuple):
 class RatedPost(NamedTuple):
     """The post of a review or rating. stars: in halves, as far as everyone may see them.
 
-    A rating without public stars is not shown (None). Reviews without them have no row.
+    A rating without public stars is not shown (None). Reviews without them have no row, nor have ratings without them
+    whose posts staff have hidden.
     """
 
     user: int
@@ -101,9 +104,10 @@ def select_starred_reviews() -> QuerySet[Any]:
 
 
 def select_hidden_ratings() -> QuerySet[Review]:
-    """Return the ratings that are not shown, because their stars are not public."""
+    """Return the ratings that staff have not hidden, and that are not shown, because their stars are not public."""
     starred = find_public_entries().filter(user_id=OuterRef("user_id"), book_id=OuterRef("book_id")).exclude(stars=None)
-    return Review.objects.using(database()).filter(~Exists(starred), text="").exclude(book=None)
+    ratings = Review.objects.using(database()).filter(~Exists(starred), text="", post__is_hidden=False)
+    return ratings.exclude(book=None)
 
 
 def _as_number(expression: Any) -> ExpressionWrapper:
@@ -125,10 +129,10 @@ def load_rated_posts(keys: Sequence[pairs.Pair]) -> Mapping[str, RatedPost]:
     found: dict[str, RatedPost] = {}
     reviews = pairs.query_pairs(_SELECT_REVIEWS, keys)
     entries = load_entries([(user, book) for user, book, *_ in reviews])
-    for user, book, post, is_review in reviews:
+    for user, book, post, is_review, is_hidden in reviews:
         entry = entries.get(build_entry_key(user, book))
         stars = entry.stars if entry and entry.is_public else None
-        if stars is not None or not is_review:
+        if stars is not None or not (is_review or is_hidden):
             found[build_entry_key(user, book)] = RatedPost(user, book, post, bool(is_review), stars)
     return found
 

@@ -28,7 +28,7 @@ from social.relations.profiles import get_profile
 from social.selectors import count_new_posts, get_posts_by
 from social.services import people
 from social.services.likes import NoSuchPost, like_post
-from social.services.posts import create_post
+from social.services.posts import create_post, hide_post, unhide_post
 from tests.support.social.notifications import read_both_ways
 from tests.support.warm_mirrors import rebuild
 
@@ -220,6 +220,29 @@ def test_a_hidden_rating_is_on_no_profile_and_in_no_notification(library: Librar
         assert len(liked) == count
         for shown in liked:
             assert library.client("owner").get(shown.detail.path).status_code == 200
+
+
+def test_a_rating_that_staff_have_hidden_as_well_is_left_out_once(library: Library) -> None:
+    reader, book = library.owner.pk, library.books[Shelf.WANT].pk
+    services.rate_book(reader, book, 8, date(2026, 3, 4))
+    rating = Post.objects.get()
+    create_post(reader, "Good morning")
+    for change, count in (
+        (lambda: hide_post(rating.pk), 1),
+        (lambda: services.set_privacy(reader, Shelf.WANT, Privacy.ME), 1),
+        (lambda: unhide_post(rating.pk), 1),
+        (lambda: hide_post(rating.pk), 1),
+        (lambda: services.set_privacy(reader, Shelf.WANT, Privacy.PUBLIC), 1),
+        (lambda: unhide_post(rating.pk), 2),
+    ):
+        change()
+        drain_all()
+        assert verify(["rated_post", "post"]) == []
+        for context in (nullcontext(), sql_only()):
+            with context:
+                profile = get_profile(reader)
+                assert profile is not None
+                assert profile.posts == count == len(get_posts_by(reader, None).posts)
 
 
 def test_the_number_of_posts_follows_a_book_to_another_shelf(library: Library) -> None:
