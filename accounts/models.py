@@ -234,13 +234,17 @@ class EmailChange(models.Model):
 
 
 class AccountDeletion(models.Model):
-    """A user's request to delete the account. The user may cancel it until it is due."""
+    """A user's request to delete the account. The user may cancel it until it is due, unless it has a notice."""
 
     user = models.OneToOneField(
         User, verbose_name=_("user"), on_delete=models.CASCADE, primary_key=True, related_name="deletion"
     )
     asked_at = models.DateTimeField(_("requested"))
     due_at = models.DateTimeField(_("due"), db_index=True)
+    # Of a decision of staff: the path of the page with the reasons and a way to appeal.
+    notice = models.CharField(_("reasons"), max_length=200, blank=True, default="", db_default="")
+    # Nothing is deleted before staff have decided about an appeal.
+    is_held = models.BooleanField(_("held by an appeal"), default=False, db_default=False)
 
     class Meta:
         verbose_name = _("account deletion")

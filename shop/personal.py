@@ -9,6 +9,7 @@ from accounts.personal import NotErasableYet, erase_nothing, make_part, register
 from common.database import SLICE_SIZE, repeat_after_conflict
 from shop.models import (
     Cart,
+    EventKind,
     Order,
     OrderEvent,
     OrderLine,
@@ -21,6 +22,9 @@ from shop.models import (
     View,
 )
 from shop.models.event import TYPED_KINDS
+from shop.returns.services import RETURNED
+from shop.services.payments import REFUND_REASONS
+from shop.services.refunds import REFUNDED_BY_STAFF
 
 _NOBODY: Final[Mapping[str, Any]] = {
     "name": "",
@@ -30,6 +34,7 @@ _NOBODY: Final[Mapping[str, Any]] = {
     "phone": "",
     "tracking_number": "",
 }
+SITE_REASONS: Final = (REFUNDED_BY_STAFF, RETURNED, *REFUND_REASONS.values())  # of refunds
 OPEN_STATES = (OrderState.RESERVED, OrderState.PAID)
 
 
@@ -69,10 +74,14 @@ def _anonymise_orders(user_id: int) -> bool:
     orders = Order.objects.filter(user_id=user_id)
     with transaction.atomic():
         ids = list(orders.exclude(state__in=OPEN_STATES).values_list("pk", flat=True)[:SLICE_SIZE])
-        Return.objects.filter(order__in=ids).update(note="")
+        Return.objects.filter(order__in=ids).update(note="", answer="")
         Order.objects.filter(pk__in=ids).update(user=None, **_NOBODY)
         # A number leads to the address, and a note may name the reader.
         OrderEvent.objects.filter(order__in=ids, kind__in=TYPED_KINDS).update(note="")
+        # So may a reason that staff typed.
+        reasons = OrderEvent.objects.filter(order__in=ids, kind=EventKind.REFUND_DUE)
+        reasons.exclude(note__in=SITE_REASONS).update(note="")
+        Refund.objects.filter(payment__order__in=ids).exclude(reason__in=SITE_REASONS).update(reason="")
     if len(ids) < SLICE_SIZE and orders.exists():
         raise NotErasableYet
     return len(ids) == SLICE_SIZE

@@ -129,6 +129,9 @@ class PostAdmin(BigTableAdmin):
 
     @display(description=_("post"))
     def excerpt(self, post: Post) -> str:
+        # A rating has no text, and a link without one could not be opened.
+        if not post.text:
+            return post.get_kind_display()
         return post.text if len(post.text) <= MAX_SHOWN_CHARACTERS else f"{post.text[:MAX_SHOWN_CHARACTERS].rstrip()}…"
 
     @display(description=_("author"))

@@ -126,8 +126,8 @@ def review_by(book_id: int | str, user_id: int | str) -> str:
 
 
 def rated_post(user_and_book: str) -> str:
-    """String (JSON): the post of a reader's review or rating of a book, and the stars. Life: while they are public.
-    Owner: RatedPostMirror.
+    """String (JSON): the post of a reader's review or rating of a book, and its public stars. Life: while the stars of
+    the review are public, or as the rating. Owner: RatedPostMirror.
     """
     return f"rated_post:{user_and_book}"
 
@@ -137,6 +137,13 @@ def starred_reviews(book_id: int | str) -> str:
     Owner: RatedPostMirror.
     """
     return f"book:{{{book_id}}}:reviews:stars"
+
+
+def hidden_ratings(user_id: int | str) -> str:
+    """Sorted set: ids of the books that a reader has rated and whose stars are not public, by post.
+    Life: while the rating has a post that is not shown. Owner: RatedPostMirror.
+    """
+    return f"uid:{{{user_id}}}:hidden_ratings"
 
 
 def post_stars(post_id: int | str) -> str:

@@ -101,7 +101,8 @@ class Post(models.Model):
         ]
 
     def __str__(self) -> str:
-        return self.text[:60]
+        # Without the text: the admin's log keeps this after the deletion of the post.
+        return str(_("post %(number)s")) % {"number": self.pk}
 
 
 class PostVersion(models.Model):

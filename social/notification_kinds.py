@@ -11,7 +11,7 @@ from accounts.notifications.kinds import Detail, Kind, register, register_hidden
 from common.paths import make_path
 from social.queries.records import PostRecord, quote_post
 from social.relations.blocks import find_blocked_and_muted
-from social.timelines.pages import read_records
+from social.timelines.pages import read_records, read_shown_records
 
 QUOTE_CHARACTERS: Final = 80
 
@@ -37,7 +37,7 @@ def register_kinds() -> None:
 
 def _find_posts(viewer: int, ids: Sequence[int]) -> Mapping[int, Detail]:
     """Return the visible posts among ``ids``. The authors are those of the notification, or the viewer."""
-    return {post["id"]: _describe(post) for post in read_records(ids, viewer)}
+    return {post["id"]: _describe(post) for post in read_shown_records(ids, viewer)}
 
 
 def _find_reviews(viewer: int, ids: Sequence[int]) -> Mapping[int, Detail]:

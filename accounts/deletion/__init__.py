@@ -1,9 +1,10 @@
 """Deletion of accounts after a grace period."""
 
-from accounts.deletion.services import Backend, cancel_deletion, request_deletion
+from accounts.deletion.services import Backend, hold_deletion, request_deletion, reverse_deletion
 
 __all__ = [
     "Backend",  # sessions contain this path
-    "cancel_deletion",
+    "hold_deletion",
     "request_deletion",
+    "reverse_deletion",
 ]

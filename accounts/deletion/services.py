@@ -3,10 +3,12 @@
 The account is deactivated at once, so the user is not visible any more, and its row keeps the name reserved. After the
 grace period a periodic task erases each registered part (``accounts.personal``) slice by slice, then the user's row.
 Every slice is one transaction and can be repeated, so the next run continues a killed one. The owner may cancel the
-request during the grace period, and not later: some data may already be gone.
+request during the grace period, and not later: some data may already be gone. A deletion that staff decided with a
+notice ends only with the reversal of this decision, and an appeal holds it.
 """
 
 import logging
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -64,48 +66,76 @@ class Backend(ModelBackend):
 
 
 @repeat_after_conflict
-def request_deletion(user: User, *, by_staff: bool = False) -> datetime:
+def request_deletion(user: User, *, by_staff: bool = False, notice: str = "") -> datetime:
     """Deactivate ``user``, end all sessions and schedule the deletion. Return the time at which it is due.
 
-    by_staff: whether staff requested it, which the email states.
+    by_staff: whether staff requested it, which the email states. notice: the path of the page with the reasons of a
+    decision, about which its own email tells the user.
     """
     now = clock.now()
     due = now + timedelta(days=settings.ACCOUNT_DELETION_DAYS)
     with transaction.atomic():
         row = User.objects.select_for_update().get(pk=user.pk)
-        AccountDeletion.objects.update_or_create(user=row, defaults={"asked_at": now, "due_at": due})
+        fields = {"asked_at": now, "due_at": due, "notice": notice, "is_held": False}
+        AccountDeletion.objects.update_or_create(user=row, defaults=fields)
         EmailChange.objects.filter(user=row).delete()
         row.is_active = False
         # Not ``update``: the signals of ``save`` bring it to Redis at once.
         row.save(update_fields=["is_active"])
         end_all_sessions(row)
-        outgoing.queue_email("deletion_asked", row, days=settings.ACCOUNT_DELETION_DAYS, by_staff=by_staff)
+        if not notice:
+            outgoing.queue_email("deletion_asked", row, days=settings.ACCOUNT_DELETION_DAYS, by_staff=by_staff)
     return due
 
 
 def get_due_time(user: User) -> datetime | None:
     """Return the time at which the account will be deleted. None: no deletion is scheduled, or it is already due."""
+    deletion = find_deletion(user)
+    return None if deletion is None else deletion.due_at
+
+
+def find_deletion(user: User) -> AccountDeletion | None:
+    """Return the scheduled deletion of an inactive user. None: there is none, or it is already due."""
     if user.is_active or not hasattr(user, "deletion"):
         return None
-    due: datetime = user.deletion.due_at
-    return due if due > clock.now() else None
+    found: AccountDeletion = user.deletion
+    return found if found.is_held or found.due_at > clock.now() else None
+
+
+def cancel_deletion(owner: User) -> User | None:
+    """Cancel the deletion of a proven owner and return the user.
+
+    None: it is due, staff decided it, or the password has changed. A suspended user stays inactive.
+    """
+    return _cancel_deletion(owner, [""])
+
+
+def reverse_deletion(user: User, notice: str) -> User | None:
+    """Cancel the deletion that staff decided with this notice, and return the user. None: it is missing or due."""
+    # Without a notice: decided before deletions had one.
+    return _cancel_deletion(user, ["", notice])
 
 
 @repeat_after_conflict
-def cancel_deletion(owner: User) -> User | None:
-    """Cancel the deletion of a proven owner and return the user. None: it is due, or the password has changed.
-
-    A suspended user stays inactive.
-    """
+def _cancel_deletion(owner: User, notices: Sequence[str]) -> User | None:
     with transaction.atomic():
         # The secret of the proof: a password that was changed since then makes it void.
         user = User.objects.select_for_update().filter(pk=owner.pk, session_secret=owner.session_secret).first()
-        if user is None or get_due_time(user) is None:
+        found = None if user is None else find_deletion(user)
+        if user is None or found is None or found.notice not in notices:
             return None
         AccountDeletion.objects.filter(user=user).delete()
         user.is_active = suspension.find_suspension(user) is None
         user.save(update_fields=["is_active"])
     return user
+
+
+def hold_deletion(user_id: int, notice: str, *, is_held: bool) -> bool:
+    """Hold the deletion that staff decided with this notice, or let it go on. Return False if it is due or missing."""
+    found = AccountDeletion.objects.filter(user=user_id, notice=notice)
+    # After it is due, some data may be gone already.
+    due = found.filter(due_at__gt=clock.now()) if is_held else found
+    return bool(due.update(is_held=is_held))
 
 
 def delete_due_accounts(seconds: float | None = None) -> int:
@@ -116,7 +146,7 @@ def delete_due_accounts(seconds: float | None = None) -> int:
     deadline, gone, last = Deadline(seconds), 0, 0
     # Staff reactivated these accounts: a later deactivation must not delete them.
     AccountDeletion.objects.filter(user__is_active=True).delete()
-    due = AccountDeletion.objects.filter(due_at__lte=clock.now(), user__is_active=False).order_by("pk")
+    due = AccountDeletion.objects.filter(due_at__lte=clock.now(), is_held=False, user__is_active=False).order_by("pk")
     while user_id := due.filter(pk__gt=last).values_list("pk", flat=True).first():
         last = user_id
         try:

@@ -92,10 +92,12 @@ class LogIn(NextPageMixin, LoginView):
         """Answer a right password for an account in its grace period, which it can keep, or for a suspended one."""
         if this := get_attempt(self.request):
             lockout.record_success(this)
-        due_at = deletion.get_due_time(user)
-        if due_at is None:
+        scheduled = deletion.find_deletion(user)
+        if scheduled is None:
             return render_suspended(self.request, user)
-        context = {"token": tokens.make_token(user), "due_at": due_at}
+        if scheduled.notice:
+            return render(self.request, "accounts/closed.html", {"deletion": scheduled}, status=403)
+        context = {"token": tokens.make_token(user), "due_at": scheduled.due_at}
         return render(self.request, "accounts/keep.html", context)
 
 

@@ -103,6 +103,7 @@ class TagAliasAdmin(AuditedAdmin):
     def save_model(self, request: HttpRequest, obj: TagAlias, form: ModelForm, change: bool) -> None:
         count = aliases.save_alias(obj)
         if count is not None:
+            log_rows(request, [obj.tag], CHANGE, gettext("Merged tags: %(names)s.") % {"names": obj.name})
             text = ngettext(
                 "The tag “%(name)s” of %(n)d book was merged into “%(tag)s”.",
                 "The tag “%(name)s” of %(n)d books was merged into “%(tag)s”.",

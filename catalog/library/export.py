@@ -1,7 +1,7 @@
 """A reader's library as a table with the columns of Goodreads, and as JSON."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
@@ -74,7 +74,7 @@ def _build_line(row: Row) -> list[object]:
         "My Rating": int((row["rating"] or 0) + 0.5),
         "Number of Pages": row["pages"] or "",
         "Original Publication Year": "" if row["year"] is None else row["year"],
-        "Date Read": _find_date_read(row["readings"]).replace("-", "/"),
+        "Date Read": _find_date_read(row).replace("-", "/"),
         "Date Added": (row["shelved_on"] or "").replace("-", "/"),
         # Commas separate the names of lists.
         "Bookshelves": ", ".join(name.replace(",", " ") for name in row["lists"]),
@@ -85,12 +85,14 @@ def _build_line(row: Row) -> list[object]:
     return list(map(values.get, COLUMNS, [""] * len(COLUMNS)))
 
 
-def _find_date_read(readings: list[dict[str, Any]]) -> str:
-    """Return the last date on which the book was finished, or a year; "" if there is neither."""
-    for one in readings:
-        if one["finished_on"]:
-            return str(one["finished_on"])
-    return ""
+def _find_date_read(row: Row) -> str:
+    """Return the last date on which the book was finished, or a year; "" if there is neither.
+
+    The date of a book on "did not finish" is that on which the reader abandoned it.
+    """
+    counted = "abandoned" if row["shelf"] == Shelf.ABANDONED else "finished"
+    days = [str(one["finished_on"]) for one in row["readings"] if one["finished_on"] and one["state"] == counted]
+    return max(days, default="")
 
 
 def _count_readings(row: Row) -> int:

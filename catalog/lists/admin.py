@@ -34,3 +34,7 @@ class ReadingListAdmin(BigTableAdmin):
 
     def has_change_permission(self, request: HttpRequest, obj: ReadingList | None = None) -> bool:
         return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: ReadingList | None = None) -> bool:
+        # Decisions about reports delete lists: only they tell the reader why.
+        return False

@@ -21,6 +21,9 @@ CODES_BY_THREE_LETTERS: Final = {
     "ukr": "uk", "vie": "vi", "zho": "zh-hans",
 }  # fmt: skip
 
+# Django has no translations of these names.
+UNTRANSLATED_CODES: Final = frozenset({"nb", "no"})
+
 _form = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")
 MAX_SHOWN_LENGTH: Final = 40  # characters of a wrong code in its message
 
@@ -70,10 +73,12 @@ def get_language_name(code: str) -> str:
     """Return the name of a language, in the active language: "eng" and "en-US" -> "English". Unknown codes are kept."""
     lowered = code.lower()
     main = lowered.partition("-")[0]
+    names = _load_names(get_language() or "en")
     for candidate in (lowered, main, CODES_BY_THREE_LETTERS.get(main, "")):
+        if candidate in UNTRANSLATED_CODES and candidate in names:
+            return names[candidate]
         if candidate in LANG_INFO:
             return str(get_language_info(candidate)["name_translated"])
-    names = _load_names(get_language() or "en")
     # "lat" is an alias of "la" (Latin).
     return names.get(main) or names.get(get_global("language_aliases").get(main, ""), code)
 

@@ -21,6 +21,7 @@ from social.mirrors.posts import PostMirror
 from social.models import Block, Follow, FollowRequest, Mute
 from social.relations.approval import find_approved
 from social.relations.blocks import find_blocked_and_muted
+from social.reviews.mirrors import RatedPostMirror
 
 USER_FIELDS: Final = ("name", "is_active", "avatar")  # of the user mirror's record
 
@@ -115,6 +116,7 @@ def get_profile(user_id: int, viewer: int | None = None) -> Profile | None:
         followers = reads(FollowMirror.count, keys.followers(user_id))
         following = reads(FollowMirror.count, keys.following(user_id))
         relation = reads(_read_relation, viewer, user_id)
+        hidden = reads(RatedPostMirror.count, keys.hidden_ratings(user_id))
     if user.value is None or user.value["is_active"] != "1":
         return None
     found = relation.value
@@ -132,7 +134,7 @@ def get_profile(user_id: int, viewer: int | None = None) -> Profile | None:
             return replace(profile, is_locked=True, is_requested=_is_requested(viewer, user_id))
     profile = replace(
         profile,
-        posts=posts.value,
+        posts=max(0, posts.value - hidden.value),
         followers=followers.value,
         following=following.value,
         viewer_follows=found.viewer_follows,

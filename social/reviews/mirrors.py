@@ -120,22 +120,32 @@ def _find_starred(values: Mapping[str, str]) -> SqlMembers:
     return SqlMembers(rows, "user_id", "score")
 
 
+def _find_hidden_ratings(values: Mapping[str, str]) -> SqlMembers:
+    rows = records.select_hidden_ratings().filter(user_id__in=parse_ids([values["user"]]))
+    return SqlMembers(rows, "book_id", "pk")
+
+
 @mirror.register
 class RatedPostMirror(Mirror):
-    """The stars of reviews and ratings, as far as the reader's shelf is public.
+    """The stars of reviews and ratings, as far as the reader's shelf is public, and each reader's hidden ratings.
 
     The key is "<user>:<book>" as that of the shelf's entry, so that a rating is one change and no search for its post.
     Strict, because a post must not show the stars of a shelf that was made private.
     """
 
     name = "rated_post"
+    version = 2  # with hidden ratings
     label = _("stars of posts")
     model = Review
     key = keys.rated_post("{pk}")
     strict = True
-    indexes = (Ranking(keys.starred_reviews("{{book}}"), score="score", owner="{member}:{book}", sql=_find_starred),)
+    indexes = (
+        Ranking(keys.starred_reviews("{{book}}"), score="score", owner="{member}:{book}", sql=_find_starred),
+        Ranking(keys.hidden_ratings("{{user}}"), score="post", owner="{user}:{member}", sql=_find_hidden_ratings),
+    )
     watches = (
         Watch(Review, ("user_id", "book_id"), only=("post_id", "text")),
+        Watch(Post, ("user_id", "book_id"), only=("is_hidden",), inserts=False),
         Watch(ShelfEntry, ("user_id", "book_id"), only=("stars", "shelf")),
         Watch(ShelfSettings, via=find_rated_by_users, only=PRIVACY_COLUMNS),
         Watch(User, via=find_rated_by_users, only=("is_active",), inserts=False),
@@ -148,6 +158,9 @@ class RatedPostMirror(Mirror):
         return dict(row._asdict())
 
     def index(self, pk: str, record: Record) -> Iterable[Contribution]:
+        if record["stars"] is None:
+            yield Scored(keys.hidden_ratings(record["user"]), str(record["book"]), record["post"])
+            return
         yield Value(keys.post_stars(record["post"]), f"{pk}:{record['stars']}")
         if record["is_review"]:
             score = records.score_stars(record["stars"], record["post"])

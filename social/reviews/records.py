@@ -7,7 +7,7 @@ makes newer reviews first, in the low ones. Redis stores numbers up to 2**53 exa
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from django.db.models import BigIntegerField, ExpressionWrapper, F, IntegerField, OuterRef, QuerySet, Subquery
+from django.db.models import BigIntegerField, Exists, ExpressionWrapper, F, IntegerField, OuterRef, QuerySet, Subquery
 
 from catalog.shelves.records import build_entry_key, find_public_entries, load_entries
 from common.database import pairs
@@ -20,8 +20,10 @@ MAX_COUNTED_LIKES: Final = 1_000
 ID_BITS_BESIDE_LIKES: Final = 33
 ID_BITS_BESIDE_STARS: Final = 48
 _SELECT_REVIEWS: Final = """
-    SELECT r.user_id, r.book_id, r.post_id, r.text <> ''
-      FROM k JOIN reviews_review r ON r.user_id = k.a AND r.book_id = k.b
+    SELECT r.user_id, r.book_id, r.post_id, r.text <> '', p.is_hidden
+      FROM k
+      JOIN reviews_review r ON r.user_id = k.a AND r.book_id = k.b
+      JOIN social_post p ON p.id = r.post_id
 """
 
 
@@ -36,13 +38,17 @@ class RankedReview(NamedTuple):
 
 
 class RatedPost(NamedTuple):
-    """The post of a review or rating whose stars, in halves, everyone may see."""
+    """The post of a review or rating. stars: in halves, as far as everyone may see them.
+
+    A rating without public stars is not shown (None). Reviews without them have no row, nor have ratings without them
+    whose posts staff have hidden.
+    """
 
     user: int
     book: int
     post: int
     is_review: bool
-    stars: int
+    stars: int | None
 
 
 class _CountedRows(Subquery):
@@ -97,6 +103,13 @@ def select_starred_reviews() -> QuerySet[Any]:
     return rows.exclude(post=None).annotate(score=_as_number(score_stars(F("stars"), F("post"))))
 
 
+def select_hidden_ratings() -> QuerySet[Review]:
+    """Return the ratings that staff have not hidden, and that are not shown, because their stars are not public."""
+    starred = find_public_entries().filter(user_id=OuterRef("user_id"), book_id=OuterRef("book_id")).exclude(stars=None)
+    ratings = Review.objects.using(database()).filter(~Exists(starred), text="", post__is_hidden=False)
+    return ratings.exclude(book=None)
+
+
 def _as_number(expression: Any) -> ExpressionWrapper:
     return ExpressionWrapper(expression, output_field=BigIntegerField())
 
@@ -109,14 +122,18 @@ def load_ranked_reviews(ids: Sequence[int]) -> Mapping[str, RankedReview]:
 
 
 def load_rated_posts(keys: Sequence[pairs.Pair]) -> Mapping[str, RatedPost]:
-    """Return the posts with public stars for these pairs of user and book, by mirror key, in two queries."""
+    """Return the posts with public stars, and hidden ratings, of these pairs of user and book, by mirror key.
+
+    Two queries.
+    """
     found: dict[str, RatedPost] = {}
     reviews = pairs.query_pairs(_SELECT_REVIEWS, keys)
     entries = load_entries([(user, book) for user, book, *_ in reviews])
-    for user, book, post, is_review in reviews:
+    for user, book, post, is_review, is_hidden in reviews:
         entry = entries.get(build_entry_key(user, book))
-        if entry and entry.is_public and entry.stars is not None:
-            found[build_entry_key(user, book)] = RatedPost(user, book, post, bool(is_review), entry.stars)
+        stars = entry.stars if entry and entry.is_public else None
+        if stars is not None or not (is_review or is_hidden):
+            found[build_entry_key(user, book)] = RatedPost(user, book, post, bool(is_review), stars)
     return found
 
 
@@ -124,4 +141,4 @@ def find_stars(post_ids: Iterable[int]) -> dict[int, int]:
     """Return the public stars of these posts, in halves, by post, in three queries."""
     reviews = Review.objects.using(database()).filter(pk__in=post_ids).exclude(book=None)
     rated = load_rated_posts(list(reviews.values_list("user_id", "book_id")))
-    return {row.post: row.stars for row in rated.values()}
+    return {row.post: row.stars for row in rated.values() if row.stars is not None}

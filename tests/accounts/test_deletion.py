@@ -28,8 +28,9 @@ from mirror.redis.clients import relay_client
 from mirror.redis.lease import lease
 from mirror.relay.drains import drain_all
 from mirror.verify.runs import verify
-from shop.models import Order, OrderState, View
+from shop.models import Order, OrderState, Payment, PaymentState, Refund, Return, ReturnState, View
 from shop.services.carts import add_copies
+from shop.services.refunds import REFUNDED_BY_STAFF, refund_order
 from social.models import Block, Follow, Like, Mention, Mute, Post
 from social.moderation.models import Action, Case, Kind, Reason
 from social.moderation.services.appeals import appeal_decision
@@ -98,16 +99,20 @@ class Life:
         services.mark_logins([(quill.pk, "client", ago(0)), (quill.pk, "client", ago(100))])
         expiry.expire_months(31)
         FailedLogins.objects.create(key="k", kind="name", name=NAME, count=1, allowed=5, ends_at=timezone.now())
-        kind = ContentType.objects.get_for_model(User)
-        LogEntry.objects.create(
-            user=self.other, content_type=kind, object_id=str(quill.pk), object_repr=NAME, action_flag=CHANGE
-        )
+        for row in (quill, self.posts[0]):
+            LogEntry.objects.create(
+                user=self.other,
+                content_type=ContentType.objects.get_for_model(row),
+                object_id=str(row.pk),
+                object_repr=str(row),
+                action_flag=CHANGE,
+            )
         drain_all()
         self.secrets = [str(quill.pk), NAME, EMAIL, "Feather Lane", read_token(self.client), *self.digests]
 
     def _talk(self) -> None:
         quill, other = self.quill, self.other
-        posts = [create_post(quill.pk, f"Line {n} for @other #{NAME}") for n in range(3)]
+        self.posts = posts = [create_post(quill.pk, f"Line {n} for @other #{NAME}") for n in range(3)]
         theirs = create_post(other.pk, "Good morning")
         create_post(other.pk, "A reply", parent_id=posts[1].pk)
         assert edit_post(posts[2].pk, f"Another line about {NAME}", by=quill.pk)
@@ -126,6 +131,12 @@ class Life:
             self.quill, self.product, email=EMAIL, name=NAME, address="1 Feather Lane", state=OrderState.SENT
         )
         add_copies(self.digests[0], self.product.pk, 2)
+        texts = {"note": f"From {NAME}", "answer": f"Dear {NAME}"}
+        Return.objects.create(order=self.order, state=ReturnState.REFUSED, **texts)
+        total = self.order.total
+        Payment.objects.create(order=self.order, key="paid", state=PaymentState.SUCCEEDED, amount=total)
+        refund_order(self.order.pk, self.other, amount=1, reason=f"For {NAME}")
+        refund_order(self.order.pk, self.other, amount=1)
 
     def _report(self) -> None:
         for target, reporter in ((self.quill, self.other), (self.other, self.quill)):
@@ -217,6 +228,8 @@ def test_orders_are_kept_without_personal_data(life: Life, clock: Clock) -> None
     order = Order.objects.get(pk=life.order.pk)
     assert (order.user_id, order.name, order.email, order.address) == (None, "", "", "")
     assert (order.total, order.lines.count()) == (life.order.total, 1)
+    # What staff typed may name the buyer. The site's own reasons stay.
+    assert list(Refund.objects.order_by("pk").values_list("reason", flat=True)) == ["", REFUNDED_BY_STAFF]
 
 
 def test_an_unsent_order_delays_the_end_of_the_deletion(life: Life, clock: Clock) -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 from django.test import Client
+from django.utils.translation import override
 
 from accounts.models import User
 from catalog.importer import clean
@@ -62,3 +63,9 @@ def test_a_book_with_an_older_text_stays_readable_and_can_be_changed(client: Cli
 
 def test_codes_of_three_letters_have_names() -> None:
     assert [get_language_name(code) for code in ("ger", "lat", "cat", "xyz")] == ["German", "Latin", "Catalan", "xyz"]
+
+
+def test_names_without_a_translation_of_django_are_translated() -> None:
+    for language, names in (("en", ["Norwegian Bokmål", "Norwegian"]), ("zh-hans", ["书面挪威语", "挪威语"])):
+        with override(language):
+            assert [get_language_name(code) for code in ("nor", "no")] == names

@@ -17,6 +17,7 @@ from django.forms import modelform_factory
 from django.test import Client
 from pytest_django.fixtures import Settings
 
+from accounts.audit.models import AuditEvent
 from accounts.models import User
 from catalog.local.index import local_copy
 from catalog.models import Book, Tag, TagAlias, Tagging, TagVote
@@ -140,6 +141,10 @@ def test_an_alias_tells_of_the_tag_that_it_merges(staff: Client) -> None:
         text = f"The tag “{name}” of 2 books was merged into “sci-fi”."
         assert (text in map(str, answer.context["messages"])) == said
     assert target.books.count() == 2
+    # The history of the tag tells of the merge, and only of it.
+    (event,) = AuditEvent.objects.filter(model="catalog.tag", object_id=str(target.pk))
+    assert "Merged tags: sf." in event.details
+    assert "Merged tags: sf." in staff.get(f"/admin/catalog/tag/{target.pk}/history/").content.decode()
 
 
 @rows

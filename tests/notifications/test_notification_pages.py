@@ -20,7 +20,7 @@ from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
 from mirror.relay.sql_only import sql_only
 from social.models import Follow, Like, Post
-from social.services import likes
+from social.services import likes, people
 from social.services.posts import create_post, hide_post
 from tests.support.social.notifications import read_both_ways
 from tests.support.social.timelines import make_users
@@ -233,3 +233,14 @@ def test_page_groups_by_day_with_the_pictures_of_readers(
     page = client.get("/notifications/").content.decode()
     written = {localtime(row.last_at, ZoneInfo("Asia/Tokyo")).strftime(">%H:%M<") for row in Notification.objects.all()}
     assert all(time in page for time in written)
+
+
+def test_staff_read_the_list_in_their_language(client: Client) -> None:
+    alice, bob = make_users("alice", "bob")
+    people.follow(bob.pk, alice.pk)
+    drain_all()
+    client.force_login(User.objects.create_superuser("carol"))
+    client.cookies["django_language"] = "zh-hans"
+    page = client.get("/admin/notifications/notification/").content.decode()
+    assert "有人关注你" in page
+    assert "Is unread" not in page

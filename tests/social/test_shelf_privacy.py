@@ -22,11 +22,14 @@ from mirror.redis.recorder import record
 from mirror.relay import hints
 from mirror.relay.drains import drain_all
 from mirror.relay.sql_only import sql_only
+from mirror.verify.runs import verify
 from social.models import Follow, Like, Post
-from social.selectors import count_new_posts
+from social.relations.profiles import get_profile
+from social.selectors import count_new_posts, get_posts_by
 from social.services import people
 from social.services.likes import NoSuchPost, like_post
-from social.services.posts import create_post
+from social.services.posts import create_post, hide_post, unhide_post
+from tests.support.social.notifications import read_both_ways
 from tests.support.warm_mirrors import rebuild
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -192,3 +195,62 @@ def test_a_rating_on_a_shelf_that_was_made_private_is_out_of_reach(library: Libr
     assert not Like.objects.exists()
     services.set_privacy(reader, Shelf.WANT, Privacy.PUBLIC)
     assert like_post(follower, rating.pk)
+
+
+def test_a_hidden_rating_is_on_no_profile_and_in_no_notification(library: Library) -> None:
+    """The profile counts the posts that it lists, and no notification leads to a page that is not found."""
+    reader, follower = library.owner, library.people["follower"]
+    books = [library.books[Shelf.WANT].pk, library.books[Shelf.READING].pk]
+    services.set_privacy(reader.pk, Shelf.READING, Privacy.PUBLIC)
+    for book in books:
+        services.rate_book(reader.pk, book, 8, date(2026, 3, 4))
+    for post in Post.objects.all():
+        assert like_post(follower.pk, post.pk)
+    for privacy, count in ((Privacy.PUBLIC, 2), (Privacy.FOLLOWERS, 1), (Privacy.ME, 1), (Privacy.PUBLIC, 2)):
+        services.set_privacy(reader.pk, Shelf.WANT, privacy)
+        drain_all()
+        assert verify(["rated_post", "post"]) == []
+        for context in (nullcontext(), sql_only()):
+            with context:
+                for viewer in (None, reader.pk, follower.pk):
+                    profile = get_profile(reader.pk, viewer)
+                    assert profile is not None
+                    assert profile.posts == count == len(get_posts_by(reader.pk, viewer).posts)
+        liked = [shown for shown in read_both_ways(reader)[0] if shown.kind.name == "like"]
+        assert len(liked) == count
+        for shown in liked:
+            assert library.client("owner").get(shown.detail.path).status_code == 200
+
+
+def test_a_rating_that_staff_have_hidden_as_well_is_left_out_once(library: Library) -> None:
+    reader, book = library.owner.pk, library.books[Shelf.WANT].pk
+    services.rate_book(reader, book, 8, date(2026, 3, 4))
+    rating = Post.objects.get()
+    create_post(reader, "Good morning")
+    for change, count in (
+        (lambda: hide_post(rating.pk), 1),
+        (lambda: services.set_privacy(reader, Shelf.WANT, Privacy.ME), 1),
+        (lambda: unhide_post(rating.pk), 1),
+        (lambda: hide_post(rating.pk), 1),
+        (lambda: services.set_privacy(reader, Shelf.WANT, Privacy.PUBLIC), 1),
+        (lambda: unhide_post(rating.pk), 2),
+    ):
+        change()
+        drain_all()
+        assert verify(["rated_post", "post"]) == []
+        for context in (nullcontext(), sql_only()):
+            with context:
+                profile = get_profile(reader)
+                assert profile is not None
+                assert profile.posts == count == len(get_posts_by(reader, None).posts)
+
+
+def test_the_number_of_posts_follows_a_book_to_another_shelf(library: Library) -> None:
+    reader, book = library.owner.pk, library.books[Shelf.WANT].pk
+    services.rate_book(reader, book, 8, date(2026, 3, 4))
+    for shelf, count in ((Shelf.READ, 0), (Shelf.WANT, 1)):
+        services.put_on_shelf(reader, book, shelf, date(2026, 3, 4))
+        drain_all()
+        profile = get_profile(reader)
+        assert profile is not None
+        assert profile.posts == count

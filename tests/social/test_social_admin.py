@@ -1,5 +1,7 @@
 """Posts, follows, blocks and mutes in the admin: searching, opening cases and ending, and the effect on the site."""
 
+import re
+from datetime import date
 from typing import Any
 
 import pytest
@@ -10,8 +12,11 @@ from django.test import Client
 from redis import Redis
 
 from accounts.admin_tools import AuditedAdmin
+from accounts.audit.models import AuditEvent
 from accounts.models import User
+from catalog.lists.services import ListDraft, create_list
 from catalog.models import Book
+from catalog.shelves.services import rate_book
 from mirror.admin import paging
 from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
@@ -132,6 +137,30 @@ def test_staff_open_cases_about_posts(staff: Client) -> None:
     staff.post(f"/admin/moderation/case/{case.pk}/change/", {"action": "hide", "basis": "terms", "facts": "Spam"})
     first.refresh_from_db()
     assert first.is_hidden
+
+
+def test_lists_are_not_deleted_without_a_decision(staff: Client) -> None:
+    made = create_list(make_users("alice")[0].pk, ListDraft("Moss"))
+    page = f"/admin/lists/readinglist/{made.pk}/"
+    assert f"{page}delete/" not in staff.get(f"{page}change/").content.decode()
+    assert staff.post(f"{page}delete/", {"post": "yes"}).status_code == 403
+
+
+def test_the_log_keeps_no_text_of_a_post(staff: Client) -> None:
+    (post,) = make_posts(make_users("alice")[0])
+    staff.post(POSTS, {"action": "open_cases", "_selected_action": [post.pk]})
+    posts.hide_post(post.pk)
+    act(staff, POSTS, "unhide", post)
+    for model in (LogEntry, AuditEvent):
+        assert not any(post.text in str(row) for row in model.objects.values())
+    assert {entry.object_repr for entry in LogEntry.objects.all()} == {f"post {post.pk}"}
+
+
+def test_a_rating_is_opened_from_the_list_of_posts(staff: Client) -> None:
+    rate_book(make_users("alice")[0].pk, Book.objects.create(title="Moss").pk, 8, date(2026, 3, 4))
+    rating = Post.objects.get()
+    page = staff.get(POSTS).content.decode()
+    assert re.search(rf'<a href="{POSTS}{rating.pk}/change/"[^>]*>rating</a>', page)
 
 
 @pytest.mark.parametrize("path", LISTS)

@@ -8,12 +8,13 @@ from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 from django.utils.translation import get_language
 
+from accounts.deletion import hold_deletion
 from accounts.models import User
 from common import clock
 from common.database import repeat_after_conflict
 from social.moderation.emails import queue_email
-from social.moderation.models import Appeal, Decision, Outcome, Report
-from social.moderation.services.decisions import reopen_case, reverse_decision
+from social.moderation.models import Action, Appeal, Decision, Outcome, Report
+from social.moderation.services.decisions import make_notice_path, reopen_case, reverse_decision
 from social.moderation.services.errors import AlreadyDecided, NotAllowed, NotAppealable
 
 PERMISSION = "moderation.change_appeal"
@@ -36,10 +37,20 @@ def appeal_decision(decision: Decision, text: str, report: Report | None = None)
     if may_appeal(decision, report):
         # The second of two clicks at the same time
         with suppress(IntegrityError), transaction.atomic():
-            return Appeal.objects.create(decision=decision, report=report, text=text, language=get_language() or "")
-    if made := decision.appeals.filter(report=report, text=text).first():
-        return made
+            made = Appeal.objects.create(decision=decision, report=report, text=text, language=get_language() or "")
+            _hold_deletion(made, is_held=True)
+            return made
+    if found := decision.appeals.filter(report=report, text=text).first():
+        return found
     raise NotAppealable
+
+
+def _hold_deletion(appeal: Appeal, *, is_held: bool) -> None:
+    """Hold the deletion of the account against which the author appeals, or let it go on."""
+    decision = appeal.decision
+    author = decision.case.author_id
+    if decision.action == Action.CLOSE_ACCOUNT and appeal.report is None and author is not None:
+        hold_deletion(author, make_notice_path(decision), is_held=is_held)
 
 
 def may_decide_appeal(appeal: Appeal, staff: User) -> bool:
@@ -79,5 +90,7 @@ def decide_appeal(appeal_id: int, outcome: Outcome, answer: str, *, by: User) ->
             reverse_decision(appeal.decision)
         elif outcome == Outcome.GRANTED:
             reopen_case(appeal.decision.case)
+        else:
+            _hold_deletion(appeal, is_held=False)
         queue_email("appeal", appeal.pk, appeal.language)
     return appeal

@@ -8,7 +8,7 @@ from django.db import IntegrityError, transaction
 from django.dispatch import receiver
 
 from accounts.admin_tools import is_guarded_from
-from accounts.deletion import cancel_deletion, request_deletion
+from accounts.deletion import request_deletion, reverse_deletion
 from accounts.models import User
 from accounts.suspension import AccountInactive, lift_suspension, suspend_user
 from accounts.users import get_email_language
@@ -100,7 +100,9 @@ def make_notice_path(decision: Decision) -> str:
 def _carry_out(decision: Decision) -> None:
     case = decision.case
     if decision.action == Action.HIDE and case.kind == Kind.TAG:
-        _set_tag_hidden(case.target, is_hidden=True)
+        # It may have been renamed or merged since the report.
+        if not _set_tag_hidden(case.target, is_hidden=True):
+            raise TargetMissing
     elif decision.action == Action.HIDE or decision.hides_post:
         _hide_post(int(case.target))
     match decision.action:
@@ -117,7 +119,7 @@ def _carry_out(decision: Decision) -> None:
         case Action.CLOSE_ACCOUNT:
             assert case.author is not None
             # With the grace period, in which an appeal may still keep the account.
-            request_deletion(case.author, by_staff=True)
+            request_deletion(case.author, by_staff=True, notice=make_notice_path(decision))
 
 
 def _delete_target(case: Case) -> bool:
@@ -129,9 +131,9 @@ def _delete_target(case: Case) -> bool:
 
 @receiver(list_returns, dispatch_uid="moderation.keep_deleted_list")
 def keep_deleted_list(list_id: int, **kwargs: object) -> None:
-    """Refuse the undo of an earlier deletion by the reader, after staff have deleted the list."""
+    """Refuse the undo of an earlier deletion by the reader, after staff have deleted the list and stand by it."""
     deleted = Decision.objects.filter(case__kind=Kind.LIST, case__target=str(list_id), action=Action.DELETE)
-    if deleted.exists():
+    if deleted.filter(reversed_at=None).exists():
         raise NotUndoable
 
 
@@ -141,12 +143,14 @@ def _hide_post(post_id: int) -> None:
         raise TargetMissing
 
 
-def _set_tag_hidden(name: str, *, is_hidden: bool) -> None:
+def _set_tag_hidden(name: str, *, is_hidden: bool) -> bool:
+    """Hide or show a tag. Return False if it does not exist any more."""
     # Saved, not updated by a query: only signals of saved rows send a hint.
     tag = Tag.objects.select_for_update().filter(name=name).first()
     if tag is not None and tag.hidden != is_hidden:
         tag.hidden = is_hidden
         tag.save(update_fields=["hidden"])
+    return tag is not None
 
 
 def _queue_emails(decision: Decision) -> None:
@@ -170,7 +174,7 @@ def reverse_decision(decision: Decision) -> None:
         # Not a later suspension, which has other reasons.
         lift_suspension(case.author_id, notice=make_notice_path(decision))
     if decision.action == Action.CLOSE_ACCOUNT and case.author is not None:
-        cancel_deletion(case.author)
+        reverse_deletion(case.author, make_notice_path(decision))
     decision.reversed_at = clock.now()
     decision.save(update_fields=["reversed_at"])
 

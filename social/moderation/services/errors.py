@@ -18,7 +18,7 @@ class NotAllowed(Refused):
 
 
 class TargetMissing(Refused):
-    """The post or list does not exist any more."""
+    """The post, list or tag does not exist any more."""
 
     message = _("This does not exist any more.")
 

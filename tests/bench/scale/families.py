@@ -153,6 +153,7 @@ book:{<book_id>}:reviews:helpful | books | 40 | book:{<book_id>}:posts
 review_by:{<book_id>}:<user_id> | reviews || login:<name>:id
 rated_post:<user_and_book> | ratings || shelved:<user_and_book>
 book:{<book_id>}:reviews:stars | books | 40 | book:{<book_id>}:posts
+uid:{<user_id>}:hidden_ratings | active | 1 | uid:{<user_id>}:posts
 post_stars:<post_id> | ratings || login:<name>:id
 loginLog_<month>_<user_type>_<user_id> | months of active readers
 loginDay_<day>_<user_type> | 62 | readers

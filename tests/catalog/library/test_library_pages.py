@@ -215,6 +215,23 @@ def test_own_export_changes_nothing_here_and_keeps_readings_elsewhere(books: lis
     assert list(readings) == [(first, None), (first, None), (first, None), (third, None)]
 
 
+def test_an_export_has_the_last_date_on_which_a_book_was_read(books: list[Book]) -> None:
+    """Not the first one that is listed, nor that of a reading that the reader gave up."""
+    client = make_reader("Rita")
+    rita = User.objects.get()
+    first, second, third = (book.pk for book in books)
+    shelves.put_on_shelf(rita.pk, first, Shelf.READ, DAY)
+    shelves.set_reading_dates(rita.pk, first, {"finished_on": date(2020, 1, 2)})
+    add_reading(rita.pk, first, ReadingDates(finished_on=date(2021, 1, 2)))
+    shelves.put_on_shelf(rita.pk, second, Shelf.WANT, DAY)
+    add_reading(rita.pk, second, ReadingDates(finished_on=date(2021, 1, 2)), is_finished=False)
+    shelves.put_on_shelf(rita.pk, third, Shelf.ABANDONED, DAY)
+    shelves.set_reading_dates(rita.pk, third, {"finished_on": date(2022, 1, 2)})
+    content = b"".join(client.get("/library/export.csv")).decode()
+    lines = {line["Title"]: line["Date Read"] for line in csv.DictReader(io.StringIO(content))}
+    assert lines == {"A title of ours": "2021/01/02", "'=The Second, Book": "", "The Third Book": "2022/01/02"}
+
+
 def test_exports_have_reviews_of_books_on_no_shelf(books: list[Book]) -> None:
     client, other = make_reader("Rita"), make_reader("Otto")
     rita, otto = User.objects.order_by("pk")

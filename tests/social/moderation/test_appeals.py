@@ -9,12 +9,19 @@ from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from accounts.models import Suspension, User
+from accounts.tasks import delete_accounts
+from catalog.lists.models import ReadingList
+from catalog.lists.services import ListDraft, create_list
+from catalog.lists.undo import restore_snapshot, snapshot_list
+from catalog.shelves.snapshots import NotUndoable
 from social.models import Post
-from social.moderation.models import Action, Appeal, Case, Decision, Outcome
+from social.moderation.models import Action, Appeal, Case, Decision, Kind, Outcome
 from social.moderation.selectors import ReporterHistory, read_reporter_histories
 from social.moderation.services.appeals import appeal_decision, decide_appeal, may_decide_appeal
 from social.moderation.services.errors import AlreadyDecided, NotAllowed, NotAppealable
-from tests.support.social.cases import Dispute, deliver, enter
+from social.moderation.services.reports import Reporter
+from tests.support.social.cases import Dispute, deliver, enter, make_report
+from tests.support.warm_mirrors import rebuild
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -89,6 +96,39 @@ def test_a_granted_appeal_keeps_the_account(dispute: Dispute) -> None:
     assert not User.objects.get(pk=dispute.alice.pk).is_active
     grant(appeal, dispute.dora)
     assert User.objects.get(pk=dispute.alice.pk).is_active
+
+
+@pytest.mark.parametrize("outcome", Outcome)
+def test_an_appeal_holds_the_deletion_of_the_account(dispute: Dispute, settings: Settings, outcome: Outcome) -> None:
+    appeal = dispute.appeal(Action.CLOSE_ACCOUNT, by=User.objects.create_superuser("zoe"))
+    settings.CLOCK = lambda: timezone.now() + timedelta(days=settings.ACCOUNT_DELETION_DAYS + 1)
+    assert delete_accounts() == 0
+    assert Post.objects.exists()
+    grant(appeal, dispute.dora, outcome)
+    is_granted = outcome == Outcome.GRANTED
+    assert delete_accounts() == (0 if is_granted else 1)
+    assert User.objects.filter(pk=dispute.alice.pk, is_active=True).exists() is is_granted
+
+
+def test_an_appeal_of_a_reporter_does_not_hold_the_deletion(dispute: Dispute, settings: Settings) -> None:
+    report = dispute.report()
+    decision = dispute.decide(Action.CLOSE_ACCOUNT, by=User.objects.create_superuser("zoe"))
+    appeal_decision(decision, "Too little.", report)
+    settings.CLOCK = lambda: timezone.now() + timedelta(days=settings.ACCOUNT_DELETION_DAYS + 1)
+    assert delete_accounts() == 1
+
+
+def test_a_granted_appeal_lets_the_reader_undo_an_own_deletion_of_the_list(dispute: Dispute) -> None:
+    made = create_list(dispute.alice.pk, ListDraft("Fools"))
+    undo = snapshot_list(dispute.alice.pk, made.pk)
+    rebuild()
+    case = make_report(Kind.LIST, str(made.pk), Reporter(dispute.bob.pk)).case
+    appeal = appeal_decision(dispute.decide(Action.DELETE, case), "It was a joke.")
+    with pytest.raises(NotUndoable):
+        restore_snapshot(dispute.alice.pk, made.pk, undo)
+    grant(appeal, dispute.dora)
+    restore_snapshot(dispute.alice.pk, made.pk, undo)
+    assert ReadingList.objects.get().name == "Fools"
 
 
 def test_a_rejected_appeal_changes_nothing(dispute: Dispute) -> None:

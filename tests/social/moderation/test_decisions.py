@@ -8,6 +8,8 @@ from django.test import Client
 from django.utils import timezone
 from django.utils.translation import override
 
+from accounts.deletion import request_deletion
+from accounts.deletion.tokens import make_token
 from accounts.models import AccountDeletion, Suspension, User
 from accounts.notifications.models import Notification
 from catalog.lists.models import ReadingList
@@ -23,6 +25,7 @@ from social.moderation.services.errors import AccountAlreadyInactive, AlreadyDec
 from social.moderation.services.reports import Reporter
 from social.moderation.tasks import send_email
 from social.services.posts import hide_post
+from tests.support.accounts.mail import deliver_emails
 from tests.support.accounts.sessions import PASSWORD
 from tests.support.social.cases import Dispute, decide, deliver, enter, make_moderator, make_reader, make_report
 from tests.support.social.notifications import read_sentences
@@ -124,12 +127,39 @@ def make_hash(user: User) -> str:
 
 
 def test_a_deleted_account_has_the_grace_period(dispute: Dispute) -> None:
-    dispute.carol.user_permissions.add(find_permission("delete_user"))
+    make_admin(dispute.carol)
     carol = User.objects.get(pk=dispute.carol.pk)
     make_report(Kind.READER, str(dispute.alice.pk), Reporter(dispute.bob.pk))
     decision = dispute.decide(Action.CLOSE_ACCOUNT, by=carol)
     assert AccountDeletion.objects.get().user == dispute.alice
     assert "We will delete your account" in read(Client(), decision)
+
+
+def test_only_an_appeal_keeps_an_account_that_staff_close(dispute: Dispute) -> None:
+    User.objects.filter(pk=dispute.alice.pk).update(password=make_hash(dispute.alice))
+    alice = User.objects.get(pk=dispute.alice.pk)
+    dispute.report()
+    request_deletion(alice)
+    alice.refresh_from_db()
+    token = make_token(alice)  # of the offer to keep the account, which alice has opened before the decision
+    deliver_emails()
+    make_admin(dispute.carol)
+    decision = dispute.decide(Action.CLOSE_ACCOUNT, by=User.objects.get(pk=dispute.carol.pk))
+    # The email of the decision tells it. This one would offer to keep the account.
+    assert deliver_emails() == []
+    login = Client().post("/accounts/login/", {"username": "alice", "password": PASSWORD})
+    page = login.content.decode()
+    assert login.status_code == 403
+    assert "Your account will be deleted on" in page
+    assert f'href="/decisions/{decision.key}/"' in page
+    assert "Keep account" not in page
+    Client().post("/accounts/keep/", {"token": token})
+    assert AccountDeletion.objects.filter(user=alice).exists()
+    assert not User.objects.get(pk=alice.pk).is_active
+
+
+def make_admin(user: User) -> None:
+    user.user_permissions.add(find_permission("delete_user"))
 
 
 def find_permission(codename: str) -> Permission:
@@ -144,6 +174,16 @@ def test_a_tag_is_hidden(dispute: Dispute) -> None:
     make_report(Kind.TAG, "moss", Reporter(dispute.bob.pk))
     dispute.decide(Action.HIDE, by=carol)
     assert Tag.objects.get().hidden
+
+
+def test_a_tag_that_was_renamed_is_not_hidden_by_its_former_name(dispute: Dispute) -> None:
+    Tag.objects.create(name="moss")
+    rebuild()
+    case = make_report(Kind.TAG, "moss", Reporter(dispute.bob.pk)).case
+    Tag.objects.update(name="lichen")
+    with pytest.raises(TargetMissing):
+        dispute.decide(Action.HIDE)
+    assert not Decision.objects.filter(case=case).exists()  # the case stays open
 
 
 def test_a_list_is_deleted_and_the_appeal_cannot_restore_it(dispute: Dispute) -> None:
