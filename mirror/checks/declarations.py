@@ -10,6 +10,7 @@ from django.core.exceptions import ImproperlyConfigured
 from mirror import registry
 from mirror.capture import install
 from mirror.checks.aliases import check_aliases, check_router
+from mirror.checks.attributes import check_attributes, check_replaced_methods
 from mirror.checks.constancy import check_constancy
 from mirror.checks.servers import check_replies
 from mirror.checks.watches import check_chains, check_watches
@@ -50,7 +51,12 @@ def check_declarations(**kwargs: Any) -> list[CheckMessage]:
 
 def _check_mirror(mirror: Mirror) -> list[CheckMessage]:
     """Check one declaration by itself."""
+    replaced = list(check_replaced_methods(mirror))
+    if replaced:
+        # The other checks call these methods.
+        return replaced
     found = _check_shape(mirror)
+    found += check_attributes(mirror)
     if mirror.drain:
         found += _check_drain(mirror.drain, f"Mirror {mirror.name!r}: drain", type(mirror))
     found += check_watches(mirror)
@@ -190,6 +196,10 @@ def _check_families(mirror: Mirror) -> Iterator[CheckMessage]:
         # An unknown placeholder is reported with the record's key.
         if not _find_unknown(mirror):
             yield _report_families(mirror, f"fails to list its key families: {error!r}")
+        return
+    wrong = [family for family in families if not isinstance(family, Family)]
+    if wrong:
+        yield _report_families(mirror, f"lists {wrong[0]!r} in families(), which is no Family")
         return
     if not families and type(mirror).index is not Mirror.index:
         yield _report_families(mirror, "has no key family for its entries")

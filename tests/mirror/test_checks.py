@@ -100,8 +100,12 @@ AFTER = 'write a list of After("mirror", function from a key of its changes to t
         ({"model": "app.Model"}, "has the text 'app.Model' as its model: give it the class"),
         ({"watches": []}, "has no watches"),
         ({"watches": None}, "has no watches"),
-        ({"watches": ["mirrortest.Item"]}, "watches something that is no model"),
-        ({"watches": [Watch(None)]}, "watches something that is no model"),  # type: ignore[arg-type]
+        ({"watches": ["mirrortest.Item"]}, "has 'mirrortest.Item' in watches: write Watch(model)"),
+        ({"watches": [Watch(None)]}, "watches None, which is no model class"),  # type: ignore[arg-type]
+        ({"watches": [], "load": Mirror.load}, "has neither fields nor watches"),
+        ({"model": 7}, "has model = 7, which is no model class"),
+        ({"version": None}, "has version = None: write an integer or a text"),
+        ({"version": True}, "has version = True: write an integer or a text"),
         ({"after": ["site"]}, f"has 'site' in after: {AFTER}"),
         ({"after": After("titem", str)}, f"has after = {After('titem', str)!r}: {AFTER}"),
         ({"after": [NO_OWNER]}, f"has {NO_OWNER!r} in after: {AFTER}"),
@@ -213,16 +217,58 @@ def test_unknown_watched_column_is_reported() -> None:
     assert "'mirrortest_item' has no column 'group'" in message.msg
 
 
-def test_via_must_be_callable() -> None:
-    declared(watches=[Watch(Item, via="items_of")])  # type: ignore[arg-type]
-    assert ids() == ["mirror.E005"]
+@pytest.mark.parametrize(
+    ("via", "words"),
+    [
+        ("items_of", "via is not callable"),
+        (["items_of"], "via is not callable"),
+        (lambda values: [], "via cannot be called with (values, after, limit): too many positional arguments"),
+    ],
+)
+def test_via_must_be_callable_with_three_arguments(via: Any, words: str) -> None:
+    declared(watches=[Watch(Item, via=via)])
+    [message] = said()
+    assert message.id == "mirror.E005"
+    assert message.msg.endswith(f"{words}.")
+
+
+def test_only_declarations_can_be_registered() -> None:
+    with pytest.raises(TypeError, match=r"a class that extends mirror\.Mirror, and got <class '.*Item'>"):
+        register(Item)  # type: ignore[type-var]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "text", "hint"),
+    [
+        ({"index": ["x"]}, "has index = ['x'], and index is a method", "A list of indexes is called indexes."),
+        ({"record": "name"}, "has record = 'name', and record is a method", "Define a method, or rename the attribute."),
+        ({"strict": "yes"}, "has strict = 'yes'", "Write True or False."),
+        (
+            {"where": models.Q(pk__gt=1)},
+            "has where without fields, and its own load() does not apply it",
+            "Leave the rows out in load(), and remove where.",
+        ),
+    ],
+)
+def test_attribute_without_effect_is_refused(attributes: dict[str, Any], text: str, hint: str) -> None:
+    declared(**attributes)
+    [message] = said()
+    assert (message.id, message.msg, message.hint) == ("mirror.E001", f"Mirror 'bad' {text}.", hint)
+
+
+def test_misspelled_attribute_is_reported_also_of_a_base_class() -> None:
+    base = type("Base", (Sound,), {"name": "base", "indices": [], "_fields": [], "table": property(str)})
+    register(type("Bad", (base,), {"name": "bad", "colours": 3}))
+    [message] = said()
+    assert message.id == "mirror.W048"
+    assert message.msg == "Mirror 'bad' has indices, which the library does not use; did you mean 'indexes'?"
 
 
 @pytest.mark.parametrize(
     ("watch", "words"),
     [
         (Watch(Item, only=("group",)), "has no column 'group'"),
-        (Watch(Item, only="score"), "has no column 's'"),  # type: ignore[arg-type]
+        (Watch(Item, only="score"), "only is the text 'score'"),  # type: ignore[arg-type]
     ],
 )
 def test_columns_of_only_must_exist(watch: Watch, words: str) -> None:
@@ -424,8 +470,14 @@ def broken(self: Mirror) -> list[Family]:
 
 @pytest.mark.parametrize(
     "methods",
-    [{"index": entries}, {"families": everything}, {"families": misspelt}, {"families": broken}],
-    ids=["none", "all", "unknown kind", "raises"],
+    [
+        {"index": entries},
+        {"families": everything},
+        {"families": misspelt},
+        {"families": broken},
+        {"families": lambda self: ["bad:"]},
+    ],
+    ids=["none", "all", "unknown kind", "raises", "no family"],
 )
 def test_index_must_match_its_families(methods: dict[str, Callable[..., Any]]) -> None:
     declared(**methods)
