@@ -2,7 +2,7 @@
 
 import signal
 from argparse import ArgumentParser
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from typing import Any
 
@@ -97,7 +97,15 @@ class Command(ReportingCommand):
         with self._show_progress(_("verified")) as progress:
             found = runs.verify(names, sample=sample, progress=progress)
         self._report_differences(found, json)
+        warm = status.warm_mirrors()
+        self._tell_cold({difference.mirror for difference in found if warm.get(difference.mirror) is False})
         return FOUND if found else OK
+
+    def _tell_cold(self, names: Iterable[str]) -> None:
+        """Say which mirrors are cold, because their differences reach no reader."""
+        listed = ", ".join(sorted(names))
+        if listed:
+            self.stderr.write(texts.cold(listed))
 
     def do_repair(self, *, names: list[str], dry_run: bool, max_removals: int, json: bool, **options: Any) -> int:
         if max_removals < 0:
@@ -135,7 +143,10 @@ class Command(ReportingCommand):
     def do_drain(self, *, retry: bool, json: bool, **options: Any) -> int:
         if retry:
             changes.retry(Change.objects.all())
+        before = status.warm_mirrors()
         applied = drains.drain_all()
+        # A change of everything (TRUNCATE) makes a mirror cold, and only a rebuild follows it.
+        self._tell_cold({name for name, warm in status.warm_mirrors().items() if before[name] and warm is False})
         # Without quarantined changes, which no drain applies.
         left = Change.objects.using(changes.using()).pending().in_order().count()
         self.report({"applied": applied, "pending": left}, [texts.drained(applied, left)], json)
