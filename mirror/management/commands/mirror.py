@@ -3,14 +3,17 @@
 import signal
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
+from django.db import DatabaseError, connections
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from mirror import doctor, status, uninstall
+from mirror.capture.plan import own_tables
 from mirror.comparison.compare import Difference
 from mirror.management import texts
 from mirror.management.base import FOUND, OK, ReportingCommand, brief
@@ -21,6 +24,13 @@ from mirror.relay import drains
 from mirror.standalone.runner import Relay
 from mirror.upkeep import rebuild
 from mirror.verify import explain, repair, runs
+
+
+def _lacks_tables() -> bool:
+    """Return whether a table of the mirror itself does not exist."""
+    with suppress(DatabaseError):
+        return not set(own_tables()).issubset(connections[changes.using()].introspection.table_names())
+    return False
 
 
 class Command(ReportingCommand):
@@ -70,7 +80,12 @@ class Command(ReportingCommand):
 
     def run(self, **options: Any) -> int:
         do: Callable[..., int] = options.pop("do")
-        return do(**options)
+        try:
+            return do(**options)
+        except DatabaseError as error:
+            if _lacks_tables():
+                raise CommandError(_("tables of the app mirror are missing: run `manage.py migrate` first")) from error
+            raise
 
     def _show_progress(self, verb: str) -> Progress:
         return Progress(self.stderr, verb, status.rows_of)
