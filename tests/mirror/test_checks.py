@@ -1,5 +1,6 @@
 """System checks report each invalid declaration with a message and a hint, and never fail themselves."""
 
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -135,6 +136,13 @@ def test_subclass_of_a_registered_mirror_needs_a_name_of_its_own() -> None:
     assert message.msg.endswith("Louder extends Sound, which is registered: give it a name of its own.")
     with pytest.raises(LookupError, match="Louder is not registered: decorate it"):
         Louder.get(1)
+
+
+def test_engine_that_changes_schemas_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection._connections[connection._alias], "set_tenant", print, raising=False)
+    [message] = said()
+    assert message.id == "mirror.E052"
+    assert message.msg.startswith(f"The engine {connection.settings_dict['ENGINE']!r} changes schemas within a process")
 
 
 def test_cache_alias_with_connections_of_another_class_is_named(settings: Settings, server: RedisServer) -> None:
@@ -534,7 +542,7 @@ def test_missing_triggers_are_reported_until_they_are_installed() -> None:
     install.uninstall()
     [message] = said(databases=["default"])
     assert message.id == "mirror.E010"
-    assert "missing: insert on mirrortest_item;" in message.msg
+    assert re.search(r": (\w+: missing triggers; ){5}and \d+ more tables\.$", message.msg)
     with pytest.raises(SystemCheckError, match=r"mirror\.E010"):
         call_command("check", databases=["default"])
     install.install()
