@@ -17,9 +17,15 @@ def check_replaced_methods(mirror: Mirror) -> Iterator[CheckMessage]:
     """Check that no attribute has the name of a method, which the library calls."""
     library = kind_of(mirror).declaration
     for name, value in _list_own_attributes(mirror).items():
-        if callable(value) or isinstance(value, (classmethod, staticmethod)) or not callable(getattr(library, name, None)):
+        if (
+            callable(value)
+            or isinstance(value, (classmethod, staticmethod))
+            or not callable(getattr(library, name, None))
+        ):
             continue
-        hint = "A list of indexes is called indexes." if name == "index" else "Define a method, or rename the attribute."
+        hint = (
+            "A list of indexes is called indexes." if name == "index" else "Define a method, or rename the attribute."
+        )
         text = f"Mirror {mirror.name!r} has {name} = {value!r}, and {name} is a method."
         yield Error(text, hint=hint, obj=type(mirror), id="mirror.E001")
 

@@ -249,7 +249,11 @@ def test_only_declarations_can_be_registered() -> None:
     ("attributes", "text", "hint"),
     [
         ({"index": ["x"]}, "has index = ['x'], and index is a method", "A list of indexes is called indexes."),
-        ({"record": "name"}, "has record = 'name', and record is a method", "Define a method, or rename the attribute."),
+        (
+            {"record": "name"},
+            "has record = 'name', and record is a method",
+            "Define a method, or rename the attribute.",
+        ),
         ({"strict": "yes"}, "has strict = 'yes'", "Write True or False."),
         (
             {"where": models.Q(pk__gt=1)},

@@ -203,7 +203,9 @@ def find_structure(declaration: "type[Readers[Any]]", key: str, *kinds: type[Ind
     found = _match_indexes(indexes, key)
     if not layout or not found:
         names = " or ".join(kind.__name__ for kind in kinds)
-        raise LookupError(f"{declaration.__qualname__} has no {names} at {key!r} ({_explain_key(layout, indexes, key)})")
+        raise LookupError(
+            f"{declaration.__qualname__} has no {names} at {key!r} ({_explain_key(layout, indexes, key)})"
+        )
     for index, _ in found:
         _require_sql(layout, index)
     return Structure(mirror, layout, key, found)
