@@ -10,7 +10,7 @@ from django.core.checks import CheckMessage, run_checks
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
 from django.core.management.base import SystemCheckError
-from django.db import connection, models
+from django.db import connection, connections, models
 from django.test.utils import isolate_apps
 from pytest_django.fixtures import Settings
 
@@ -139,7 +139,7 @@ def test_subclass_of_a_registered_mirror_needs_a_name_of_its_own() -> None:
 
 
 def test_engine_that_changes_schemas_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection._connections[connection._alias], "set_tenant", print, raising=False)
+    monkeypatch.setattr(connections["default"], "set_tenant", print, raising=False)
     [message] = said()
     assert message.id == "mirror.E052"
     assert message.msg.startswith(f"The engine {connection.settings_dict['ENGINE']!r} changes schemas within a process")
