@@ -34,8 +34,15 @@ class _UnusableError(Exception):
 
 
 def register(declaration: M) -> M:
-    """Register a mirror declaration (a class decorator). The system checks report one that is unusable."""
+    """Register a mirror declaration (a class decorator). The system checks report one that is unusable.
+
+    Raises TypeError for anything but a class that extends ``Mirror``.
+    """
+    given: object = declaration
+    if not isinstance(given, type) or not issubclass(given, Mirror):
+        raise TypeError(f"register() expects a class that extends mirror.Mirror, and got {given!r}")
     try:
+        _check_version(declaration)
         _derive_name(declaration)
         _derive_buckets(declaration)
         _derive_whole_watches(declaration)
@@ -57,6 +64,12 @@ def _derive_name(declaration: type[Mirror]) -> None:
         raise _UnusableError(f"extends {parent}, which is registered: give it a name of its own")
     if not hasattr(declaration, "name"):
         declaration.name = _make_name(declaration)
+
+
+def _check_version(declaration: type[Mirror]) -> None:
+    version: object = declaration.version
+    if isinstance(version, bool) or not isinstance(version, (int, str)) or version == "":
+        raise _UnusableError(f"has version = {version!r}: write an integer or a text")
 
 
 def _derive_buckets(declaration: type[Mirror]) -> None:
@@ -125,17 +138,26 @@ def _check_usable(declaration: type[Mirror]) -> None:
     if kind not in kinds:
         raise _UnusableError(f"has the record kind {kind!r}: there are {', '.join(kinds)}")
     if not _is_table(model) and not getattr(declaration, "sums_up", False):
-        raise _UnusableError("has no model")
-    watches = getattr(declaration, "watches", None)
-    if not isinstance(watches, (list, tuple)) or not watches:
-        raise _UnusableError("has no watches")
-    for watch in watches:
-        if not isinstance(watch, Watch) or not _is_table(watch.model):
-            raise _UnusableError("watches something that is no model")
+        raise _UnusableError("has no model" if model is None else f"has model = {model!r}, which is no model class")
+    _check_watched(declaration)
     _check_after(getattr(declaration, "after", None))
     record_class = getattr(declaration, "record_class", None)
     if record_class is not None and not callable(record_class):
         raise _UnusableError(f"has record_class = {record_class!r}: give it the class")
+
+
+def _check_watched(declaration: type[Mirror]) -> None:
+    """Raise _UnusableError unless a declaration watches models."""
+    watches = getattr(declaration, "watches", None)
+    if not isinstance(watches, (list, tuple)) or not watches:
+        # The watches of a declaration with fields are derived.
+        may_have_fields = declaration.load is Mirror.load
+        raise _UnusableError("has neither fields nor watches" if may_have_fields else "has no watches")
+    for watch in watches:
+        if not isinstance(watch, Watch):
+            raise _UnusableError(f"has {watch!r} in watches: write Watch(model)")
+        if not _is_table(watch.model):
+            raise _UnusableError(f"watches {watch.model!r}, which is no model class")
 
 
 def _check_after(after: object) -> None:

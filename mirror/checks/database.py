@@ -17,6 +17,8 @@ from mirror.models import Change
 from mirror.outbox.errors import say
 from mirror.utils.sql_away import is_sql_away
 
+MAX_TABLES: Final = 5  # in a message
+
 
 @register(Tags.database)
 def check_triggers(*, databases: Sequence[str] | None = None, **kwargs: Any) -> list[CheckMessage]:
@@ -30,17 +32,30 @@ def check_triggers(*, databases: Sequence[str] | None = None, **kwargs: Any) -> 
         # The checks of declarations report it.
         return []
     messages: list[CheckMessage] = []
-    repaired: list[str] = []
+    repaired: list[install.Fault] = []
     for fault in faults:
         if fault.is_lasting:
             messages += _report_lasting(fault)
         else:
-            repaired.append(str(fault))
+            repaired.append(fault)
     if repaired:
-        text = f"Changes are not captured as declared: {'; '.join(repaired)}."
+        text = f"Changes are not captured as declared: {_list_by_table(repaired)}."
         hint = "Run migrate: it creates the triggers, and schedules rebuilds after missed changes."
         messages.append(Error(text, hint=hint, id="mirror.E010"))
     return messages
+
+
+def _list_by_table(faults: Sequence[install.Fault]) -> str:
+    """Describe the faults of the first tables, because a new site lacks the triggers of all."""
+    by_table: dict[str, list[str]] = {}
+    for fault in faults:
+        # All triggers of a table are usually at fault in the same way.
+        text = f"{fault.problem} triggers" if fault.trigger else fault.problem
+        by_table.setdefault(fault.table, []).append(text)
+    described = [f"{table}: {', '.join(dict.fromkeys(texts))}" for table, texts in by_table.items()]
+    if len(described) > MAX_TABLES:
+        described[MAX_TABLES:] = [f"and {len(described) - MAX_TABLES} more tables"]
+    return "; ".join(described)
 
 
 def _report_lasting(fault: install.Fault) -> Iterator[CheckMessage]:

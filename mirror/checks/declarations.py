@@ -6,10 +6,12 @@ from typing import Any, Final, get_args
 
 from django.core.checks import CheckMessage, Error, register
 from django.core.exceptions import ImproperlyConfigured
+from django.db import connections
 
 from mirror import registry
 from mirror.capture import install
 from mirror.checks.aliases import check_aliases, check_router
+from mirror.checks.attributes import check_attributes, check_replaced_methods
 from mirror.checks.constancy import check_constancy
 from mirror.checks.servers import check_replies
 from mirror.checks.watches import check_chains, check_watches
@@ -25,6 +27,8 @@ from mirror.redis import naming
 LONGEST_NAME: Final = 64
 # A number and a text: a model with numbers as primary keys cannot have the second one.
 EXAMPLES: Final = ("1", "x")
+# Of the engines of django-tenants, django-tenant-schemas and django-pgschemas
+METHODS_OF_TENANTS: Final = ("set_tenant", "set_schema", "_handle_search_path")
 # Some of the library's own keys, of each form
 RESERVED: Final = (naming.clock(), naming.verification(), naming.heartbeat(), naming.marker("x"), naming.lease("x"))
 
@@ -50,7 +54,12 @@ def check_declarations(**kwargs: Any) -> list[CheckMessage]:
 
 def _check_mirror(mirror: Mirror) -> list[CheckMessage]:
     """Check one declaration by itself."""
+    replaced = list(check_replaced_methods(mirror))
+    if replaced:
+        # The other checks call these methods.
+        return replaced
     found = _check_shape(mirror)
+    found += check_attributes(mirror)
     if mirror.drain:
         found += _check_drain(mirror.drain, f"Mirror {mirror.name!r}: drain", type(mirror))
     found += check_watches(mirror)
@@ -191,6 +200,10 @@ def _check_families(mirror: Mirror) -> Iterator[CheckMessage]:
         if not _find_unknown(mirror):
             yield _report_families(mirror, f"fails to list its key families: {error!r}")
         return
+    wrong = [family for family in families if not isinstance(family, Family)]
+    if wrong:
+        yield _report_families(mirror, f"lists {wrong[0]!r} in families(), which is no Family")
+        return
     if not families and type(mirror).index is not Mirror.index:
         yield _report_families(mirror, "has no key family for its entries")
     for family in families:
@@ -323,4 +336,17 @@ def check_vendor(**kwargs: Any) -> list[CheckMessage]:
     except ImproperlyConfigured as error:
         hint = 'Point MIRROR["DATABASE"] at a database of a kind that has a capture.'
         return [Error(str(error), hint=hint, id="mirror.E009")]
-    return []
+    return list(_check_engine())
+
+
+def _check_engine() -> Iterator[CheckMessage]:
+    """Refuse engines that change the search path of a connection: one key would have rows of several tenants."""
+    connection = connections[setting("DATABASE")]
+    if any(hasattr(connection, name) for name in METHODS_OF_TENANTS):
+        engine = connection.settings_dict["ENGINE"]
+        text = f"The engine {engine!r} changes schemas within a process, and rows of all schemas would have equal keys."
+        hint = (
+            'Give each schema processes of its own, with a search_path in OPTIONS and a MIRROR["PREFIX"]; or tell '
+            "tenants apart by a column."
+        )
+        yield Error(text, hint=hint, id="mirror.E052")

@@ -1,5 +1,6 @@
 """System checks of watches and of ``after``."""
 
+import inspect
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, Final
@@ -31,7 +32,8 @@ def _check_lookups(mirror: Mirror) -> Iterator[CheckMessage]:
     """Check that each table has one lookup: a change names only its table, so it cannot choose between two."""
     lookups: dict[str, set[Any]] = defaultdict(set)
     for watch in mirror.watches:
-        if watch.source:
+        # Another check reports a lookup that cannot be called. It may have no hash.
+        if watch.source and callable(watch.via):
             lookups[watch.source].add(watch.via)
     for table, of_table in lookups.items():
         if len(of_table) > 1:
@@ -48,6 +50,11 @@ def _check_columns(mirror: Mirror, watch: Watch, where: str) -> Iterator[CheckMe
         text = f"{where}: its primary key has several columns."
         hint = f"Watch({watch.model.__name__}, {primary}) in an EdgeMirror, or give the model a key of one column."
         yield Error(text, hint=hint, obj=type(mirror), id="mirror.E004")
+        return
+    only: object = watch.only
+    if isinstance(only, str):
+        text = f"{where}: only is the text {only!r}."
+        yield Error(text, hint=f"Write a list of columns: only=[{only!r}].", obj=type(mirror), id="mirror.E004")
         return
     unknown = unknown_columns(watch)
     if unknown:
@@ -84,10 +91,10 @@ def _may_hold_separator(field: Any) -> bool:
 def _check_options(mirror: Mirror, watch: Watch, where: str) -> Iterator[CheckMessage]:
     """Check ``via``, ``whole`` and ``pushed``."""
     via: object = watch.via
-    if via is not None and not callable(via):
-        text = f"{where}: via is not callable."
+    fault = _find_fault_of_lookup(via)
+    if fault:
         hint = "via(values, after, limit) returns the keys of the rows that depend on the values."
-        yield Error(text, hint=hint, obj=type(mirror), id="mirror.E005")
+        yield Error(f"{where}: {fault}.", hint=hint, obj=type(mirror), id="mirror.E005")
     fault = _find_fault_of_whole(mirror, watch)
     if fault:
         hint = 'The key of such a watch is always "": it is for a mirror whose only key that is.'
@@ -97,6 +104,23 @@ def _check_options(mirror: Mirror, watch: Watch, where: str) -> Iterator[CheckMe
         if fault:
             hint = "Rows are pushed into the windows of a lazy WindowMirror that its reach() returns."
             yield Error(f"{where}: {fault}.", hint=hint, obj=type(mirror), id="mirror.E018")
+
+
+def _find_fault_of_lookup(via: object) -> str:
+    if via is None:
+        return ""
+    if not callable(via):
+        return "via is not callable"
+    try:
+        signature = inspect.signature(via)
+    except (TypeError, ValueError):
+        # Of a function in C, whose parameters are unknown
+        return ""
+    try:
+        signature.bind((), None, 1)
+    except TypeError as error:
+        return f"via cannot be called with (values, after, limit): {error}"
+    return ""
 
 
 def _find_fault_of_whole(mirror: Mirror, watch: Watch) -> str:

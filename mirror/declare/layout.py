@@ -379,6 +379,7 @@ def _make_fields(declared: Iterable[Any]) -> dict[str, AnyField]:
             raise DeclarationError(
                 f"fields contains {field!r}; a field is a name, or made by Column, Names, Ids, Values, Count or Sum"
             )
+        _check_parts(made)
         name = made.record_name
         if name == "pk":
             raise DeclarationError('no field can be called "pk", which is the primary key in templates')
@@ -386,6 +387,14 @@ def _make_fields(declared: Iterable[Any]) -> dict[str, AnyField]:
             raise DeclarationError(f"two fields are called {name!r}; give one of them another name=")
         fields[name] = made
     return fields
+
+
+def _check_parts(field: AnyField) -> None:
+    """Refuse a field with a part that is no text, which would be an error in any other place."""
+    parts: dict[str, object] = vars(field)
+    for name in sorted(parts.keys() & {"path", "relation", "field", "name"}):
+        if not isinstance(parts[name], str):
+            raise DeclarationError(f"{field!r}: {name} is {parts[name]!r}, and has to be text")
 
 
 def _make_text(value: Any) -> str:

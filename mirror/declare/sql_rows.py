@@ -177,10 +177,25 @@ def _match_column(model: type[models.Model], path: str, text: str) -> models.Q |
 
 def _match_array(field: Any, path: str, text: str) -> models.Q | None:
     # Each value of an array has a structure.
-    value = parse_value(field.base_field, text)
-    if value is None:
+    from django.contrib.postgres.fields import ArrayField  # needs psycopg
+
+    part = find_value_field(field.base_field)
+    value = parse_value(part, text)
+    if value is None or (isinstance(value, Decimal) and not _has_digits_for(part, value)):
         return None
-    return models.Q(**{f"{path}__contains": [value]})
+    contains = models.Q(**{f"{path}__contains": [value]})
+    if isinstance(part, TEXT_FIELDS):
+        # The first half uses an index. In it Django cuts the value to the length of the column, and a collation may
+        # hold different texts for equal.
+        texts = ArrayField(models.TextField())
+        lookup: Any = texts.get_lookup("contains")
+        contains &= models.Q(lookup(Collate(Cast(path, texts), COLLATIONS["postgresql"]), [str(value)]))
+    return contains
+
+
+def _has_digits_for(field: Any, value: Decimal) -> bool:
+    """Return whether a column can hold a decimal, because Django's cast of an array's parameter fails otherwise."""
+    return field.max_digits is None or value.adjusted() < field.max_digits - field.decimal_places
 
 
 def _build_equality(field: "models.Field[Any, Any]", path: str, value: Any) -> models.Q:

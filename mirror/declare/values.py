@@ -26,6 +26,7 @@ _USUAL: Final[frozenset[tuple[type, ...]]] = frozenset(
     ]
 )
 ENTRIES: Final = (Member, Members, Scored, Field, OwnField, Value, Bit)
+_KINDS: Final = frozenset(ENTRIES)
 _FIELD: Final = frozenset([str, int, float, bool])
 _TEXT: Final = frozenset([str])
 _ID: Final = frozenset([int])
@@ -57,7 +58,8 @@ def check_entries(mirror: str, pk: str, entries: Iterable[Contribution]) -> None
     for entry in entries:
         kind = type(entry)
         if (
-            (kind, *map(type, entry)) not in _USUAL
+            kind not in _KINDS
+            or (kind, *map(type, entry)) not in _USUAL
             or (kind is Members and not _TEXT.issuperset(map(type, entry[0])))
             or entry[-1] != entry[-1]  # NaN, without a call: this line runs for each entry of a drain
         ):

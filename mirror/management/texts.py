@@ -110,6 +110,12 @@ def drained(applied: int, left: int) -> str:
     return text % {"count": applied, "left": left}
 
 
+def cold(names: str) -> str:
+    """Return that SQL answers for these mirrors, and what ends it."""
+    text = _("cold, so SQL answers until the relay or `manage.py mirror rebuild` has rebuilt them: %(names)s")
+    return text % {"names": names}
+
+
 def difference(found: Difference) -> str:
     """Return one line: the row, the place, and the values on both sides."""
     if found.kind == "quarantined":

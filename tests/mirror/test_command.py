@@ -7,6 +7,7 @@ from redis import Redis
 
 from mirror import registry
 from mirror.models import Change
+from mirror.outbox.changes import WHOLE
 from mirror.relay import apply
 from mirror.upkeep import rebuild
 from tests.support.mirror import world
@@ -165,6 +166,18 @@ def test_drain_exits_with_1_while_changes_are_pending(item: Item, monkeypatch: p
     Odd.objects.create(code="a")
     monkeypatch.setattr(registry.get("t'odd"), "record", None)
     assert run("drain")[:2] == (1, "0 changes applied, 1 pending\n")
+
+
+def test_drain_and_verify_name_the_mirrors_that_a_change_of_everything_made_cold(item: Item, redis: Redis) -> None:
+    rebuilt = "cold, so SQL answers until the relay or `manage.py mirror rebuild` has rebuilt them: titem\n"
+    Change.objects.create(mirror="titem", key=WHOLE)
+    drained = run("drain", "--json")
+    assert (drained.code, drained.err) == (0, rebuilt)
+    redis.zrem("titems:score", 7)
+    found = run("verify", "titem")
+    assert (found.code, found.err) == (1, rebuilt)
+    assert run("rebuild", "titem").err == ""
+    assert run("verify", "titem") == (0, "0 differences\n", "")
 
 
 def test_explain_compares_every_entry_and_exits_with_1_on_a_difference(spoilt: None) -> None:

@@ -11,6 +11,7 @@ from mirror.verify import runs
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Item, Label, Odd
 from tests.support.mirror.command import ACTIONS, from_shell, run
+from tests.support.mirror.outbox import run as execute
 from tests.support.servers import RedisServer
 
 pytestmark = pytest.mark.usefixtures("committed", "no_hints")
@@ -55,6 +56,19 @@ def test_actions_report_in_one_line_that_redis_is_down(action: str, item: Item, 
     assert (found.code, found.out) == (2, "")
     assert found.err.startswith("ConnectionError: ")
     assert found.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("action", ["status", "rebuild", "verify", "drain"])
+def test_actions_before_migrate_say_what_to_run(action: str) -> None:
+    execute("ALTER TABLE mirror_state RENAME TO mirror_moved")
+    execute("ALTER TABLE mirror_change RENAME TO mirror_moved_change")
+    try:
+        found = run(action, *ACTIONS[action])
+    finally:
+        execute("ALTER TABLE mirror_moved RENAME TO mirror_state")
+        execute("ALTER TABLE mirror_moved_change RENAME TO mirror_change")
+    assert (found.code, found.out) == (2, "")
+    assert found.err == "tables of the app mirror are missing: run `manage.py migrate` first\n"
 
 
 def test_status_works_while_redis_is_down(redis_server: RedisServer) -> None:

@@ -246,6 +246,9 @@ def test_hash_has_text_only(declare: Declare) -> None:
         ({"fields": [Names("labels", where="red")]}, "where is 'red'; write Q(field=value)"),  # type: ignore[arg-type]
         ({"fields": [Count("labels", where=Q(name__near=1))]}, "is no condition: Unsupported lookup 'near'"),
         ({"fields": [Count]}, "a field is a name, or made by Column, Names"),
+        ({"fields": [Column(3)]}, "Column(path=3, name=''): path is 3, and has to be text"),  # type: ignore[arg-type]
+        ({"fields": [Column("name", name=3)]}, "name is 3, and has to be text"),  # type: ignore[arg-type]
+        ({"fields": [Names(Label)]}, "and has to be text"),  # type: ignore[arg-type]
         (
             {"fields": ["id", "score"], "indexes": [Ranking("r", score="id"), Ranking("r", score="score")]},
             "has the key",

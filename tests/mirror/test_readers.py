@@ -1,6 +1,6 @@
 """The readers of a declaration give the same answers from Redis and from SQL."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -34,6 +34,7 @@ from mirror.upkeep import rebuild
 from mirror.verify import runs
 from tests.support.mirror.app.mirrors import FollowEdge, GroupHash, OddMirror
 from tests.support.mirror.app.models import Follow, Group, Item
+from tests.support.mirror.app.windows import NotesOfWriter
 from tests.support.mirror.items import drained, make
 
 pytestmark = [pytest.mark.usefixtures("committed", "own_registry"), pytest.mark.also_on("sqlite", "cluster")]
@@ -329,7 +330,7 @@ def test_mistakes_of_callers_are_errors_whoever_answers(is_by_sql: bool) -> None
     with only("SQL" if is_by_sql else "Redis"):
         with pytest.raises(LookupError, match=r"has no SetOf at 'unknown' \(its keys are: '{{read_label}}"):
             ReadItem.members("unknown")
-        with pytest.raises(LookupError, match="has no Lookup at 'read_scores'"):
+        with pytest.raises(LookupError, match=r"has no Lookup at 'read_scores' \('read_scores' is a Ranking\)"):
             ReadItem.find("read_scores")
         with pytest.raises(TypeError, match="SQL cannot answer"):
             ReadItem.members("read_odd")
@@ -337,6 +338,17 @@ def test_mistakes_of_callers_are_errors_whoever_answers(is_by_sql: bool) -> None
             OddMirror.members("x")
         with pytest.raises(TypeError, match="FollowEdge has no records"):
             FollowEdge.get("1:2")
+        row = Item(pk=1)
+        readers: list[Callable[[], object]] = [
+            lambda: ReadItem.get(row),
+            lambda: ReadItem.filter_members("read_hidden", [row]),
+            lambda: ReadItem.rank("read_scores", row),
+            lambda: ReadItem.score("read_scores", row),
+            lambda: NotesOfWriter.latest(row, 1),
+        ]
+        for reader in readers:
+            with pytest.raises(TypeError, match=r"got a row of mirrortest\.Item; write \.pk behind it"):
+                reader()
         registry.unregister("read_item")
         with pytest.raises(registry.UnknownMirror):
             ReadItem.get(1)

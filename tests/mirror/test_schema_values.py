@@ -1,5 +1,6 @@
 """Kinds of values: Redis and SQL answer equally for each, or a check refuses the declaration."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
@@ -17,6 +18,7 @@ from mirror.models import Change
 from mirror.relay import drains
 from mirror.relay.sql_only import sql_only
 from mirror.verify import runs
+from tests.support.mirror.outbox import run
 from tests.support.mirror.schemas import Create, Declare, Sample, assert_equal, refuse
 
 pytestmark = [
@@ -574,3 +576,33 @@ def test_top_does_not_start_below_zero(tables: Create, declare: Declare) -> None
     mirror = declare(Score, fields=["size"], indexes=[Ranking("tkinds", score="size")])
     with pytest.raises(ValueError, match="start is -1"):
         mirror.top("tkinds", 5, start=-1)
+
+
+@pytest.fixture
+def case_insensitive(committed: None) -> Iterator[str]:
+    """Create a collation in which capital and small letters are equal. Return its name."""
+    run("CREATE COLLATION nocase_list (provider = icu, locale = 'und-u-ks-level2', deterministic = false)")
+    yield "nocase_list"
+    run("DROP COLLATION nocase_list")
+
+
+@pytest.mark.only_on("postgres")
+def test_sql_finds_the_values_of_arrays_as_redis_does(case_insensitive: str, tables: Create, declare: Declare) -> None:
+    from django.contrib.postgres.fields import ArrayField
+
+    class Basket(Sample):
+        words = ArrayField(models.CharField(max_length=3, db_collation=case_insensitive))
+        prices = ArrayField(models.DecimalField(max_digits=4, decimal_places=2))
+
+    tables(Basket)
+    indexes = [SetOf("tkinds:w:{value}", over="words"), SetOf("tkinds:p:{value}", over="prices")]
+    mirror = declare(Basket, fields=["words", "prices"], indexes=indexes)
+    row = Basket._base_manager.create(words=["abc", "É"], prices=[Decimal("12.50"), Decimal("-0.10")])
+    assert_equal(mirror)
+    expected = {
+        "w:abc": {row.pk}, "w:ABC": set(), "w:abcd": set(), "w:É": {row.pk}, "w:é": set(),
+        "p:12.50": {row.pk}, "p:-0.10": {row.pk}, "p:12.5": set(), "p:123.00": set(), "p:0.00": set(),
+    }  # fmt: skip
+    assert {key: mirror.members(f"tkinds:{key}") for key in expected} == expected
+    with sql_only():
+        assert {key: mirror.members(f"tkinds:{key}") for key in expected} == expected

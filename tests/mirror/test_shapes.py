@@ -177,6 +177,7 @@ WRONG = {
     "bytes": Wrong("titem", "index", lambda e: [Members(["s"], b"5")], r"of '1' has the member b'5'.*\['s'\]"),  # type: ignore[arg-type]
     "keys": Wrong("titem", "index", lambda e: [Members(["s", 7], "5")], r"of '1' has the keys \['s', 7\]"),  # type: ignore[list-item]
     "tuple": Wrong("titem", "index", lambda e: [("s", "5")], r"entry of '1' is \('s', '5'\), which is none of Member,"),
+    "row": Wrong("titem", "index", lambda e: [7], "entry of '1' is 7, which is none of Member,"),
     "nothing": Wrong("titem", "index", lambda e: None, "entries of '1' are None"),
     "no record": Wrong("titem", "record", lambda r: None, r"record\(\) returned None for '1'"),
     "no mapping": Wrong("titem", "load", list, r"load\(\) returned \['1'\], which is no mapping"),

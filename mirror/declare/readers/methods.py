@@ -17,7 +17,7 @@ from mirror.declare.readers.places import (
     write_bound,
 )
 from mirror.declare.readers.scores import Bound
-from mirror.declare.readers.structure import Structure, find_structure
+from mirror.declare.readers.structure import Structure, find_structure, write_pk
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as TypeVarWithDefault
@@ -68,7 +68,7 @@ class Readers(Generic[R]):
         The keys are those that were given, also if they are text.
         """
         mirror = slot.engine.get_mirror(cls)
-        wanted = {str(pk): pk for pk in pks}
+        wanted = {write_pk(pk): pk for pk in pks}
         if not mirror.has_record:
             raise TypeError(f"{cls.__qualname__} has no records to read")
         if not wanted:

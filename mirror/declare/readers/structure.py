@@ -30,6 +30,13 @@ TEXT, SCORE, COMPARED = "mirror_text", "mirror_score", "mirror_compared"
 S = TypeVar("S", bound=float)
 
 
+def write_pk(pk: object) -> str:
+    """Return the text of a primary key. Raises TypeError for a row, which has another text and would not be found."""
+    if isinstance(pk, models.Model):
+        raise TypeError(f"readers expect a primary key, and got a row of {pk._meta.label}; write .pk behind it")
+    return str(pk)
+
+
 @dataclass(frozen=True)
 class Structure:
     """A set, sorted set or string at ``key``. indexes: several if they have the same template."""
@@ -59,11 +66,11 @@ class Structure:
         """Return the members that have these primary keys. Raises TypeError for an index with longer members."""
         if not isinstance(self.index, SetOf):
             # The members of a ranking are the primary keys.
-            return list(map(str, pks))
+            return list(map(write_pk, pks))
         template = self.index.member_template
         if template.names != ["pk"]:
             raise TypeError(f"{self.index!r}: its members are more than primary keys, so rows cannot be looked up")
-        return [template.fill(str(pk), None, {}) for pk in pks]
+        return [template.fill(write_pk(pk), None, {}) for pk in pks]
 
     def parse_pks(self, pks: Iterable[Any]) -> list[Any]:
         """Return the primary keys among ``pks`` that the column can hold."""
@@ -196,11 +203,21 @@ def find_structure(declaration: "type[Readers[Any]]", key: str, *kinds: type[Ind
     found = _match_indexes(indexes, key)
     if not layout or not found:
         names = " or ".join(kind.__name__ for kind in kinds)
-        known = ", ".join(repr(index.key) for index in indexes)
-        raise LookupError(f"{declaration.__qualname__} has no {names} at {key!r} (its keys are: {known or 'none'})")
+        raise LookupError(
+            f"{declaration.__qualname__} has no {names} at {key!r} ({_explain_key(layout, indexes, key)})"
+        )
     for index, _ in found:
         _require_sql(layout, index)
     return Structure(mirror, layout, key, found)
+
+
+def _explain_key(layout: "Layout | None", indexes: Iterable[Index], key: str) -> str:
+    """Return which index has a key instead, or else the keys of ``indexes``."""
+    for other in layout.indexes if layout else ():
+        if other.template.match(key) is not None:
+            return f"{other.key!r} is a {type(other).__name__}"
+    known = ", ".join(dict.fromkeys(repr(index.key) for index in indexes))
+    return f"its keys are: {known or 'none'}"
 
 
 def _require_sql(layout: "Layout", index: Index) -> None:

@@ -2,15 +2,18 @@
 
 import signal
 from argparse import ArgumentParser
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
+from django.db import DatabaseError, connections
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from mirror import doctor, status, uninstall
+from mirror.capture.plan import own_tables
 from mirror.comparison.compare import Difference
 from mirror.management import texts
 from mirror.management.base import FOUND, OK, ReportingCommand, brief
@@ -21,6 +24,13 @@ from mirror.relay import drains
 from mirror.standalone.runner import Relay
 from mirror.upkeep import rebuild
 from mirror.verify import explain, repair, runs
+
+
+def _lacks_tables() -> bool:
+    """Return whether a table of the mirror itself does not exist."""
+    with suppress(DatabaseError):
+        return not set(own_tables()).issubset(connections[changes.using()].introspection.table_names())
+    return False
 
 
 class Command(ReportingCommand):
@@ -70,7 +80,12 @@ class Command(ReportingCommand):
 
     def run(self, **options: Any) -> int:
         do: Callable[..., int] = options.pop("do")
-        return do(**options)
+        try:
+            return do(**options)
+        except DatabaseError as error:
+            if _lacks_tables():
+                raise CommandError(_("tables of the app mirror are missing: run `manage.py migrate` first")) from error
+            raise
 
     def _show_progress(self, verb: str) -> Progress:
         return Progress(self.stderr, verb, status.rows_of)
@@ -97,7 +112,15 @@ class Command(ReportingCommand):
         with self._show_progress(_("verified")) as progress:
             found = runs.verify(names, sample=sample, progress=progress)
         self._report_differences(found, json)
+        warm = status.warm_mirrors()
+        self._tell_cold({difference.mirror for difference in found if warm.get(difference.mirror) is False})
         return FOUND if found else OK
+
+    def _tell_cold(self, names: Iterable[str]) -> None:
+        """Say which mirrors are cold, because their differences reach no reader."""
+        listed = ", ".join(sorted(names))
+        if listed:
+            self.stderr.write(texts.cold(listed))
 
     def do_repair(self, *, names: list[str], dry_run: bool, max_removals: int, json: bool, **options: Any) -> int:
         if max_removals < 0:
@@ -135,7 +158,10 @@ class Command(ReportingCommand):
     def do_drain(self, *, retry: bool, json: bool, **options: Any) -> int:
         if retry:
             changes.retry(Change.objects.all())
+        before = status.warm_mirrors()
         applied = drains.drain_all()
+        # A change of everything (TRUNCATE) makes a mirror cold, and only a rebuild follows it.
+        self._tell_cold({name for name, warm in status.warm_mirrors().items() if before[name] and warm is False})
         # Without quarantined changes, which no drain applies.
         left = Change.objects.using(changes.using()).pending().in_order().count()
         self.report({"applied": applied, "pending": left}, [texts.drained(applied, left)], json)
