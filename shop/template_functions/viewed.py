@@ -27,6 +27,7 @@ from shop.visitors import get_session_digest
 MAX_BYTES: Final = 8_000_000  # of remembered cards; each takes about 2 kB
 MAX_BOOKS: Final = 8  # per row, on wide screens
 MAX_OFFERS: Final = 6  # of the current sale, whose covers are larger
+MAX_IN_COLUMN: Final = 3
 MAX_READ: Final = 2 * MAX_BOOKS  # per row: some stand in rows above
 DAY: Final = 86_400  # seconds
 
@@ -62,10 +63,16 @@ def on_sale(context: Context, sales: Sequence[SaleView] | None = None) -> SafeSt
 
 
 @pass_context
-def last_viewed(context: Context) -> SafeString:
-    """Show the visitor's last viewed books; nothing, at no cost, for visitors without a session."""
+def last_viewed(context: Context, is_column: bool = False) -> SafeString:
+    """Show the visitor's last viewed books; nothing, at no cost, for visitors without a session.
+
+    is_column: show a few, one below the other, instead of a row.
+    """
     request: HttpRequest = context["request"]
     books = visits.get_last_viewed(get_session_digest(request), MAX_READ)
+    if is_column:
+        shown = _get_rows(context).fill(books, MAX_IN_COLUMN, lambda book: book["id"], least=1)
+        return render_part(context, "shop/_last_viewed.html", {"books": shown})
     return _render_strip(context, "last-viewed", gettext("Recently viewed"), "", books, {})
 
 
