@@ -158,6 +158,7 @@ def test_visitors_without_a_login_see_no_own_section(town: Town) -> None:
 
 
 def test_the_last_viewed_books_stand_in_the_side_column(town: Town) -> None:
+    _read_books(town)
     viewed = [make_product(f"Viewed {number}").book for number in range(4)]
     rebuild()
     for book in viewed:
