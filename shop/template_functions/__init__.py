@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from shop.catalog_hooks.extras import render_card_price
-from shop.delivery.names import translate_method
+from shop.delivery.names import label_delivery, translate_method
 from shop.money import format_money, get_currency_sign
 from shop.names import name_sale
 from shop.products.rendered import render_price
@@ -30,6 +30,7 @@ FUNCTIONS: Final[Mapping[str, Any]] = {
     "strip_book": viewed.render_strip_book,
 }
 FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
+    "delivery_label": label_delivery,
     "money": format_money,
     "method_name": translate_method,
     "sale_name": name_sale,

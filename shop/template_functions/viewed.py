@@ -25,6 +25,7 @@ from shop.selectors.strips import MAX_BOOKS, Strips, find_shelved
 
 MAX_BYTES: Final = 8_000_000  # of remembered cards; each takes about 2 kB
 MAX_OFFERS: Final = 6  # of the current sale, whose covers are larger
+MAX_IN_COLUMN: Final = 3
 DAY: Final = 86_400  # seconds
 
 
@@ -59,9 +60,15 @@ def on_sale(context: Context) -> SafeString:
 
 
 @pass_context
-def last_viewed(context: Context) -> SafeString:
-    """Show the visitor's last viewed books of ``strips``."""
+def last_viewed(context: Context, is_column: bool = False) -> SafeString:
+    """Show the visitor's last viewed books of ``strips``.
+
+    is_column: show a few, one below the other, instead of a row.
+    """
     strips: Strips = context["strips"]
+    if is_column:
+        shown = _get_rows(context).fill(strips.viewed, MAX_IN_COLUMN, lambda book: book["id"], least=1)
+        return render_part(context, "shop/_last_viewed.html", {"books": shown})
     return _render_strip(context, "last-viewed", gettext("Recently viewed"), "", strips.viewed, {}, strips.shelved)
 
 

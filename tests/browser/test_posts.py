@@ -140,6 +140,19 @@ def test_characters_are_counted_while_typing(open_page: OpenPage, alice: User) -
     expect(count).to_be_hidden()
 
 
+def test_nothing_moves_when_the_count_appears(open_page: OpenPage, alice: User) -> None:
+    create_post(alice.pk, "a text")
+    page = open_page(viewport=PHONE)
+    log_in(page, "alice", "/home/")
+    page.goto(f"/posts/{Post.objects.get().pk}/edit/")
+    form = page.locator(".composer")
+    expect(form.locator(".composer-count")).to_have_text("6 / 500")
+    shown = form.bounding_box()
+    page.get_by_label("Text", exact=True).fill("")
+    expect(form.locator(".composer-count")).to_be_hidden()
+    assert form.bounding_box() == shown
+
+
 @pytest.mark.parametrize("options", [{}, {"java_script_enabled": False}])
 def test_double_click_posts_once(open_page: OpenPage, alice: User, options: dict[str, Any]) -> None:
     page = open_page(**options)

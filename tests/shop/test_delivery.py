@@ -16,7 +16,7 @@ from accounts.models import User
 from shop.addresses.countries import list_codes
 from shop.carts.reading import read_cart
 from shop.delivery.days import add_working_days, describe_arrival
-from shop.delivery.names import translate_method
+from shop.delivery.names import label_delivery, translate_method
 from shop.delivery.vat import TaxLeft, compute_included_vat, load_rates, split_vat
 from shop.emails import make_email
 from shop.invoices.content import list_order_items, make_content
@@ -214,6 +214,16 @@ def test_the_usual_international_method_names_its_country(shop: Shop) -> None:
     assert (translate_method("International"), translate_method("Express", "GB")) == ("International", "Express")
     with override("zh-hans"):
         assert translate_method("International", "GB") == "标准配送至英国"
+
+
+def test_the_sum_of_an_order_names_the_country_or_the_method() -> None:
+    assert label_delivery("International", "GB") == "Delivery to the United Kingdom"
+    assert label_delivery("Express", "GB") == "Delivery: <bdi>Express</bdi>"
+    assert label_delivery("<Bike>", "DE") == "Delivery: <bdi>&lt;Bike&gt;</bdi>"
+    assert label_delivery("", "DE") == "Delivery"
+    with override("zh-hans"):
+        assert label_delivery("International", "GB") == "运费（寄往英国）"
+        assert label_delivery("Standard", "DE") == "运费：<bdi>标准配送</bdi>"
 
 
 def test_a_buyer_pays_what_the_page_showed(shop: Shop, settings: Settings) -> None:

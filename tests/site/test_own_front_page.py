@@ -168,6 +168,17 @@ def test_visitors_without_a_login_see_no_own_section(town: Town) -> None:
     assert "A post by Fred" in page
 
 
+def test_the_last_viewed_books_stand_in_the_side_column(town: Town) -> None:
+    _read_books(town)
+    viewed = [make_product(f"Viewed {number}").book for number in range(4)]
+    rebuild()
+    for book in viewed:
+        town.client.get(f"/books/{book.pk}/")
+    column = town.read_page().partition('<div class="column-side">')[2].partition('aria-labelledby="last-viewed"')[2]
+    titles = re.findall(r"Viewed \d(?=</a>)", column.partition("</section>")[0])
+    assert titles == ["Viewed 3", "Viewed 2", "Viewed 1"]
+
+
 def test_no_book_stands_twice(town: Town) -> None:
     _read_books(town)
     more = [make_product(f"More {number}").book for number in range(24)]

@@ -140,8 +140,7 @@ def test_strips_of_the_front_page_show_shelves_without_a_further_round_trip(clie
     drain_all()
     decay.rebuild_popularity()
     timelines.warm_up(reader)
-    client.get(f"/books/{books[1].pk}/")
-    for seen_by_others in others:
+    for seen_by_others in (books[1], *others):
         Client().get(f"/books/{seen_by_others.pk}/")
     readers.clear_caches()
     trips = []
