@@ -10,7 +10,7 @@ from redis import Redis
 from tests.support.servers import wait_until
 from tests.support.stack import copy_of_the_site
 
-pytestmark = [pytest.mark.slow(30), pytest.mark.only_on("postgres")]
+pytestmark = [pytest.mark.slow(45), pytest.mark.only_on("postgres")]
 
 
 def test_the_site_runs_on_the_servers_that_the_environment_names(redis: Redis) -> None:

@@ -107,8 +107,9 @@ def queue_task(task: str, *arguments: Any, expires: float | None = None) -> None
 def _run_task(task: str, arguments: tuple[Any, ...], at: float) -> None:
     try:
         time.sleep(max(0.0, at - time.monotonic()))
-        # A web process has no task modules loaded.
-        current_app.loader.import_default_modules()
+        # A web process has no task modules loaded. Loading also runs all system checks, so it happens once.
+        if task not in current_app.tasks:
+            current_app.loader.import_default_modules()
         current_app.tasks[task](*arguments)
     except Exception:
         logger.exception("A letter could not be sent")

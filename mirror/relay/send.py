@@ -174,8 +174,9 @@ def take(redis: RedisClient, limit: int) -> list[tuple[str, Sequence[Any], dict[
 def _run_task(name: str, args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None, **options: Any) -> bool:
     """Run a task in this process. Return whether it succeeded."""
     try:
-        # Only workers have imported the modules with the tasks.
-        current_app.loader.import_default_modules()
+        # Only workers have imported the modules with the tasks. This also runs all system checks.
+        if name not in current_app.tasks:
+            current_app.loader.import_default_modules()
         return bool(current_app.tasks[name].apply(args, kwargs).successful())
     except Exception:
         # Any error of the task, if Celery passes errors of eager tasks on.

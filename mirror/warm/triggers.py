@@ -70,8 +70,11 @@ def check(redis: RedisClient) -> Reasons:
         return {}
     # Until Redis is updated as well: after an error the next check starts over.
     _watch.stamps = None
-    stamps = _strengthen_triggers(found, stamps)
     faults = install.missing()
+    # A trigger that is weaker than it should be is a fault.
+    if faults and _strengthen_triggers(found):
+        stamps = found.stamps()
+        faults = install.missing()
     reasons = _group_by_mirror(faults)
     # The stamp of a broken trigger is not accepted: it would prove that no change was missed.
     broken = {fault.trigger for fault in faults if fault.mirrors}
@@ -143,23 +146,26 @@ def _find_first(name: str, stamp: str) -> str | None:
 
 def _list_mirrors(found: Capture, stamps: Collection[str]) -> list[str]:
     """Return the mirrors whose changes were captured by these triggers or come from these columns."""
+    if not stamps:
+        return []
     names = set[str]()
     for trigger in found.wanted():
         names |= trigger.find_mirrors(stamps)
     return [mirror.name for mirror in registry.all_mirrors() if mirror.name in names]
 
 
-def _strengthen_triggers(found: Capture, stamps: dict[str, str]) -> dict[str, str]:
-    """Make triggers fire for replicated writes too. Return the stamps afterwards.
+def _strengthen_triggers(found: Capture) -> bool:
+    """Make triggers fire for replicated writes too. Return whether any was altered.
 
     Without the permission or the lock, they stay as they are.
     """
     weak = found.weak()
     if not weak:
-        return stamps
+        return False
     try:
         with transaction.atomic(using=changes.using()):
             found.run(weak)
     except DatabaseError as error:
         logger.warning("Triggers do not fire for replicated writes, run migrate: %s", error)
-    return found.stamps()
+        return False
+    return True

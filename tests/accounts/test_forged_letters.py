@@ -15,6 +15,7 @@ from accounts.mail.outgoing import Letter
 from accounts.models import EmailChange, User
 from tests.support.accounts.mail import deliver_emails, take_hinted_tasks
 from tests.support.accounts.sessions import PASSWORD
+from tests.support.tasks import load_tasks
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SEND, LINKS = "accounts.tasks.send_letter", "accounts.tasks.send_reset_links"
@@ -30,8 +31,8 @@ def alice() -> User:
 
 @pytest.fixture(autouse=True)
 def tasks() -> None:
-    """Load the tasks as a worker does. This configures logging, so it happens before ``caplog`` listens."""
-    current_app.loader.import_default_modules()
+    """Load the tasks before ``caplog`` listens."""
+    load_tasks()
 
 
 def perform(task: str, arguments: Sequence[Any]) -> int:

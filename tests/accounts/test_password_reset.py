@@ -27,6 +27,7 @@ from accounts.views import entry
 from mirror.redis.recorder import Recording, record
 from tests.support.accounts.mail import deliver_emails, find_link, take_hinted_tasks
 from tests.support.servers import RedisServer, wait_until
+from tests.support.tasks import load_tasks
 
 PATH, DONE = "/accounts/password_reset/", "/accounts/password_reset/done/"
 PASSWORD, NEW = "a quiet bookshop", "an even quieter one"
@@ -359,6 +360,19 @@ def test_without_a_broker_the_email_is_sent_after_the_response(alice: User, redi
     assert Client().post(PATH, {"email": ADDRESS}).status_code == 302
     wait_until(lambda: len(mail.outbox) == 1, "the letter")
     assert is_good(find_link(mail.outbox[0]))  # type: ignore[arg-type]
+
+
+def test_a_letter_without_a_broker_does_not_load_known_tasks_again(
+    alice: User, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load_tasks()
+    loaded: list[bool] = []
+    # Loading runs all system checks.
+    monkeypatch.setattr(current_app.loader, "import_default_modules", lambda: loaded.append(True))
+    redis_server.kill()
+    Client().post(PATH, {"email": ADDRESS})
+    wait_until(lambda: len(mail.outbox) == 1, "the letter")
+    assert loaded == []
 
 
 def test_without_a_broker_the_request_looks_up_no_user(

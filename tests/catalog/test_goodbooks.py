@@ -31,7 +31,7 @@ FOLDERS = [
     pytest.param(
         real_data.GOODBOOKS,
         id="real",
-        marks=[pytest.mark.real_data, pytest.mark.only_on("postgres"), pytest.mark.slow(30)],
+        marks=[pytest.mark.real_data, pytest.mark.only_on("postgres"), pytest.mark.slow(75)],
     ),
 ]
 

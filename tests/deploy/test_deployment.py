@@ -150,7 +150,7 @@ def stop_workers(site: Installation) -> None:
     assert sorted([*left, *sent]) == [*range(LETTERS)]
 
 
-@pytest.mark.slow(90)
+@pytest.mark.slow(150)
 def test_site_runs_restarts_and_stops_as_deployed(site: Installation) -> None:
     prepare(site)
     site.start(*WEB, *TASKS, "proxy")

@@ -68,6 +68,7 @@ class Rush:
             assert self.answered.wait_for(lambda: len(self.answers) >= count, PATIENCE_SECONDS)
 
 
+@pytest.mark.slow(40)
 def test_10_of_500_buyers_get_a_copy_and_all_others_are_refused(
     book: Product, crew: Crew, redis_server: RedisServer
 ) -> None:

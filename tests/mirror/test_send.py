@@ -17,6 +17,7 @@ from mirror.warm.cold import make_cold
 from mirror.warm.marker import is_warm
 from tests.support.mirror.app.models import Item
 from tests.support.servers import RedisServer
+from tests.support.tasks import load_tasks
 from tests.support.timings import Timings
 
 
@@ -82,6 +83,7 @@ def test_readers_of_a_cold_mirror_send_one_sweep_task(broker: Redis, timings: Ti
 
 @pytest.fixture
 def eager() -> Iterator[None]:
+    load_tasks()
     current_app.conf.update(task_always_eager=True, task_eager_propagates=True)
     yield
     current_app.conf.update(task_always_eager=False, task_eager_propagates=False)
@@ -100,9 +102,18 @@ def test_eager_tasks_run_in_this_process_and_not_at_the_broker(broker: Redis, re
 
 
 @pytest.mark.usefixtures("eager", "committed")
-def test_failure_of_an_eager_task_is_logged(capsys: pytest.CaptureFixture[str]) -> None:
+def test_tasks_are_loaded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded: list[bool] = []
+    # Loading runs all system checks.
+    monkeypatch.setattr(current_app.loader, "import_default_modules", lambda: loaded.append(True))
+    assert send.rebuild("titem")
+    assert loaded == []
+
+
+@pytest.mark.usefixtures("eager", "committed")
+def test_failure_of_an_eager_task_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     assert send.rebuild("no_such_mirror") is False
-    assert "The task mirror.tasks.rebuild failed" in capsys.readouterr().err
+    assert "The task mirror.tasks.rebuild failed" in caplog.text
 
 
 @pytest.mark.usefixtures("eager", "committed")

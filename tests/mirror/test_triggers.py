@@ -98,6 +98,17 @@ def test_status_names_the_missing_trigger_before_any_sweep() -> None:
 
 
 @pytest.mark.usefixtures("at_rest")
+def test_the_first_check_of_a_process_reads_the_triggers_and_the_tables_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    kind, calls = type(install.capture_for()), list[str]()
+    for name in ("found", "relations"):
+        method = getattr(kind, name)
+        monkeypatch.setattr(kind, name, lambda *args, _do=method, _name=name: calls.append(_name) or _do(*args))
+    triggers.forget()
+    assert triggers.check(relay_client()) == {}
+    assert sorted(calls) == ["found", "relations"]
+
+
+@pytest.mark.usefixtures("at_rest")
 def test_trigger_recreated_between_two_checks_causes_a_rebuild(redis: Redis) -> None:
     item = Item.objects.create(name="before")
     drains.drain_all()

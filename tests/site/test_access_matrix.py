@@ -72,7 +72,7 @@ def world() -> MatrixWorld:
     return MatrixWorld()
 
 
-@pytest.mark.slow(80)
+@pytest.mark.slow(105)
 def test_no_page_shows_secrets_of_other_users(world: MatrixWorld) -> None:
     pages = [address for address in find_addresses(world) if not address.is_of_admin]
     people = [Person("owner", world.browser), *_people(world)]

@@ -76,7 +76,7 @@ def test_no_argument_of_an_address_causes_a_server_error() -> None:
             assert response.status_code < 400 or is_complete(page.path, response), page.path
 
 
-@pytest.mark.slow(30)
+@pytest.mark.slow(45)
 def test_no_request_causes_a_server_error(redis: Redis) -> None:
     world = MatrixWorld()
     people = {"owner": world.browser, "stranger": Browser()}

@@ -7,7 +7,7 @@ from django.template import engines
 from jinja2 import meta, nodes
 
 ROOT = Path(__file__).resolve().parents[2]
-FILES = sorted(path for path in ROOT.glob("*/**/jinja2/**/*.html") if ".venv" not in path.parts)
+FILES = sorted(path for app in ROOT.glob("[!.]*") for path in app.glob("**/jinja2/**/*.html"))
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: "/".join(path.parts[-2:]))

@@ -7,7 +7,7 @@ import pytest
 
 from tests.storm.stack import ROOT
 
-pytestmark = [pytest.mark.real, pytest.mark.slow(60), pytest.mark.also_on("cluster")]
+pytestmark = [pytest.mark.real, pytest.mark.slow(80), pytest.mark.also_on("cluster")]
 MINUTES = "0.3"  # three faults, or pairs of them
 
 

@@ -11,6 +11,7 @@ from django.core.mail import EmailMultiAlternatives
 
 from tests.support.servers import RedisServer
 from tests.support.servers.redis import main_server
+from tests.support.tasks import load_tasks
 
 
 def take_hinted_tasks(server: RedisServer | None = None, start: str = "accounts.") -> list[tuple[str, list[Any]]]:
@@ -29,7 +30,7 @@ def take_hinted_tasks(server: RedisServer | None = None, start: str = "accounts.
 def deliver_emails(server: RedisServer | None = None) -> list[EmailMultiAlternatives]:
     """Run the tasks in the broker and return the emails that they sent."""
     before = len(mail.outbox)
-    current_app.loader.import_default_modules()  # as a worker does
+    load_tasks()
     for name, args in take_hinted_tasks(server):
         current_app.tasks[name](*args)
     return mail.outbox[before:]  # type: ignore[return-value]

@@ -18,6 +18,7 @@ from social.moderation.services.reports import Reporter, report_target
 from social.moderation.targets import find_target
 from social.services.posts import create_post
 from tests.support.accounts.mail import take_hinted_tasks
+from tests.support.tasks import load_tasks
 
 
 class Dispute:
@@ -75,7 +76,7 @@ def enter(user: User) -> Client:
 def deliver() -> list[EmailMultiAlternatives]:
     """Send the emails that wait, as a worker would, and return them."""
     before = len(mail.outbox)
-    current_app.loader.import_default_modules()
+    load_tasks()
     for name, args in take_hinted_tasks(start="moderation."):
         current_app.tasks[name](*args)
     return mail.outbox[before:]  # type: ignore[return-value]
