@@ -100,9 +100,18 @@ def test_status_names_the_missing_trigger_before_any_sweep() -> None:
 @pytest.mark.usefixtures("at_rest")
 def test_the_first_check_of_a_process_reads_the_triggers_and_the_tables_once(monkeypatch: pytest.MonkeyPatch) -> None:
     kind, calls = type(install.capture_for()), list[str]()
-    for name in ("found", "relations"):
+
+    def count(name: str) -> None:
         method = getattr(kind, name)
-        monkeypatch.setattr(kind, name, lambda *args, _do=method, _name=name: calls.append(_name) or _do(*args))
+
+        def counted(*args: Any) -> Any:
+            calls.append(name)
+            return method(*args)
+
+        monkeypatch.setattr(kind, name, counted)
+
+    count("found")
+    count("relations")
     triggers.forget()
     assert triggers.check(relay_client()) == {}
     assert sorted(calls) == ["found", "relations"]
