@@ -151,6 +151,7 @@ def test_only_an_appeal_keeps_an_account_that_staff_close(dispute: Dispute) -> N
     page = login.content.decode()
     assert login.status_code == 403
     assert "Your account will be deleted on" in page
+    assert "If you appeal before that day, nothing is deleted until staff have decided." in page
     assert f'href="/decisions/{decision.key}/"' in page
     assert "Keep account" not in page
     Client().post("/accounts/keep/", {"token": token})
