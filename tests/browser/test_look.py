@@ -246,14 +246,27 @@ def test_pages_begin_at_one_edge_and_have_one_of_three_widths(open_page: OpenPag
     wide, reading, form = 1136, 768, 544
     edge, centred, middle = 72, (1280 - reading) // 2, (1280 - form) // 2
     for left, width, paths in (
-        (edge, wide, ("/books/", "/shelves/", "/u/alice/", "/lists/", "/accounts/leaderboard/", "/accounts/")),
+        (
+            edge,
+            wide,
+            (
+                "/books/",
+                "/shelves/",
+                "/shelves/statistics/",
+                "/u/alice/",
+                "/lists/",
+                "/accounts/leaderboard/",
+                "/accounts/",
+                "/people/profile/",
+            ),
+        ),
         (
             edge,
             reading,
             ("/home/", "/global/", "/mentions/", "/notifications/", "/help/", "/people/", "/people/requests/"),
         ),
         (centred, reading, ("/accounts/sessions/", "/accounts/factors/", "/people/muted/", "/about/", "/returns/")),
-        (middle, form, ("/people/profile/", "/accounts/name/", "/notifications/settings/", "/no-such-page/")),
+        (middle, form, ("/accounts/name/", "/notifications/settings/", "/no-such-page/")),
     ):
         for path in paths:
             page.goto(path)
