@@ -6,6 +6,7 @@ from contextvars import ContextVar
 from typing import Any, Final
 
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 
 __all__ = ["database", "setting"]
 DEFAULTS: Final[dict[str, Any]] = {
@@ -34,8 +35,14 @@ DEFAULTS: Final[dict[str, Any]] = {
 
 
 def setting(name: str) -> Any:
-    """Return ``MIRROR[name]``, or its default. Raises KeyError for a name that is no setting of ``mirror``."""
-    return getattr(settings, "MIRROR", {}).get(name, DEFAULTS[name])
+    """Return ``MIRROR[name]``, or its default.
+
+    Raises KeyError for a name that is no setting, and ImproperlyConfigured if ``MIRROR`` is no dictionary.
+    """
+    given = getattr(settings, "MIRROR", {})
+    if not isinstance(given, dict):
+        raise ImproperlyConfigured(f"MIRROR has to be a dictionary, and is {given!r}")
+    return given.get(name, DEFAULTS[name])
 
 
 _asked: ContextVar[str | None] = ContextVar("asked_database", default=None)

@@ -7,6 +7,7 @@ from datetime import UTC
 from functools import cached_property, partial
 from typing import Any
 
+from django.conf import settings
 from django.core.exceptions import EmptyResultSet, FullResultSet
 from django.db import models, transaction
 from django.utils import timezone
@@ -244,6 +245,9 @@ class Layout:
             kind = self.kinds[name]
             if isinstance(kind, models.DecimalField):
                 parts.append(f"sum with {kind.decimal_places} places")
+        if not settings.USE_TZ and any(isinstance(kind, models.DateTimeField) for kind in self.kinds.values()):
+            # Records have the times of the site's time zone, without an offset.
+            parts.append(f"times of {settings.TIME_ZONE}")
         # Sites have stored this digest. Another text, even of equal meaning, would rebuild all their mirrors.
         described = [repr(part) for part in parts]
         described += [index.describe() for index in self.indexes]

@@ -5,12 +5,12 @@ from typing import Any, Final
 
 from django.conf import settings
 from django.core.cache import caches
-from django.core.checks import CheckMessage, Error, Warning
+from django.core.checks import CheckMessage, Warning
 from django_redis import get_redis_connection
 
+from mirror import checks
 from mirror.conf import DEFAULTS, setting
-from mirror.redis.clients import SET_POOL
-from mirror.redis.pool import MirrorPool, PoolFactory
+from mirror.redis.pool import PoolFactory
 
 DOCTOR_TIMEOUT_SECONDS: Final = 1.0  # a longer time-out of requests is reported, because it delays pages noticeably
 
@@ -22,9 +22,10 @@ def check_settings() -> Iterator[CheckMessage]:
     if unknown:
         hint = "Correct the spelling, or remove them: they have no effect."
         yield Warning(f"MIRROR has unknown settings: {', '.join(unknown)}.", hint=hint, id="mirror.W031")
-    if setting("DATABASE") not in settings.DATABASES:
-        hint = 'Set MIRROR["DATABASE"] to an alias in DATABASES.'
-        yield Error(f"There is no database {setting('DATABASE')!r}.", hint=hint, id="mirror.E031")
+    serious = checks.check_settings()
+    yield from serious
+    if serious:
+        return
     alias = setting("ALIAS")
     relay_alias = setting("RELAY_ALIAS") or alias
     yield from _check_alias(alias)
@@ -36,17 +37,8 @@ def check_settings() -> Iterator[CheckMessage]:
 
 
 def _check_alias(alias: str) -> Iterator[CheckMessage]:
-    try:
-        cache: Any = caches[alias]
-        pool: Any = get_redis_connection(alias).connection_pool
-    except Exception as error:
-        # Any error of the settings: no such alias, another backend, a wrong path.
-        hint = 'Set MIRROR["ALIAS"] and MIRROR["RELAY_ALIAS"] to aliases of django-redis in CACHES.'
-        yield Error(f"The cache alias {alias!r} cannot be used: {error}", hint=hint, id="mirror.E032")
-        return
-    if not isinstance(pool, MirrorPool):
-        yield Error(f"The cache alias {alias!r} has connections of another class.", hint=SET_POOL, id="mirror.E033")
-        return
+    cache: Any = caches[alias]
+    pool: Any = get_redis_connection(alias).connection_pool
     if not isinstance(cache.client.connection_factory, PoolFactory):
         hint = 'Set CONNECTION_FACTORY in its OPTIONS to "mirror.redis.PoolFactory".'
         text = f"The cache alias {alias!r} may get the time-outs of another alias with the same URL."

@@ -16,6 +16,8 @@ from pytest_django.fixtures import Settings
 
 from mirror import After, EdgeMirror, Entry, Family, Mirror, Reached, SummaryMirror, Watch, WindowMirror, register
 from mirror.capture import install
+from mirror.checks import check_settings
+from mirror.conf import setting
 from mirror.doctor import examine
 from mirror.redis.clients import client
 from mirror.relay import signals
@@ -136,6 +138,47 @@ def test_subclass_of_a_registered_mirror_needs_a_name_of_its_own() -> None:
     assert message.msg.endswith("Louder extends Sound, which is registered: give it a name of its own.")
     with pytest.raises(LookupError, match="Louder is not registered: decorate it"):
         Louder.get(1)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "wanted"),
+    [
+        ("BATCH", "x", "an integer of at least 1"),
+        ("CHUNK", 0, "an integer of at least 1"),
+        ("VERIFY_PER_MINUTE", 1.5, "an integer of at least 0"),
+        ("BUDGET_SECONDS", -1, "a number of at least 0"),
+        ("KEEP_SECONDS", True, "a number of at least 0"),
+        ("ALIAS", None, "text"),
+        ("RELAY_ALIAS", 7, "None or text"),
+        ("DOCTOR_CHECKS", "site.find_problems", "a list"),
+        ("WORDS", [], "a dictionary"),
+    ],
+)
+def test_setting_of_the_wrong_type_is_reported(name: str, value: object, wanted: str, settings: Settings) -> None:
+    settings.MIRROR = {**settings.MIRROR, name: value}
+    [message] = check_settings()
+    assert (message.id, message.msg) == ("mirror.E053", f"MIRROR[{name!r}] is {value!r}, and has to be {wanted}.")
+    assert [found.id for found in examine()] == ["mirror.E053"]
+
+
+@pytest.mark.parametrize("value", [None, ["ALIAS"]])
+def test_settings_that_are_no_dictionary_are_refused(value: object, settings: Settings) -> None:
+    settings.MIRROR = value
+    with pytest.raises(ImproperlyConfigured, match="MIRROR has to be a dictionary, and is "):
+        setting("ALIAS")
+
+
+@pytest.mark.parametrize(
+    ("changes", "id_"),
+    [({"ALIAS": "absent"}, "E032"), ({"RELAY_ALIAS": "pages"}, "E032"), ({"DATABASE": "absent"}, "E031")],
+)
+def test_plain_check_finds_aliases_with_which_every_reader_fails(
+    changes: dict[str, str], id_: str, settings: Settings
+) -> None:
+    settings.CACHES = {**settings.CACHES, "pages": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
+    settings.MIRROR = {**settings.MIRROR, **changes}
+    [message] = check_settings()
+    assert message.id == f"mirror.{id_}"
 
 
 def test_engine_that_changes_schemas_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ import pytest
 from django.db import models
 from django.db.models import F, Q
 from django.test.utils import isolate_apps
+from pytest_django.fixtures import Settings
 from redis import Redis
 
 from mirror import (
@@ -31,7 +32,7 @@ from mirror.capture import install
 from mirror.checks import check_declarations
 from mirror.declare.layout import Layout
 from mirror.declare.paths import DeclarationError
-from tests.support.mirror.app.models import Group, Item, Label, Note, Writer
+from tests.support.mirror.app.models import Group, Item, Kinds, Label, Note, Writer
 from tests.support.mirror.items import drained, make
 from tests.support.mirror.outbox import changes
 
@@ -334,6 +335,18 @@ def test_version_changes_with_fields_types_indexes_and_condition(declare: Declar
     }
     assert len(versions) == 7
     assert declare(fields=["name"]).version in versions
+
+
+def test_version_of_times_changes_with_the_time_zone_of_naive_ones(declare: Declare, settings: Settings) -> None:
+    versions: dict[tuple[str, ...], list[int | str]] = {("moment",): [], ("text",): []}
+    for uses_zones, zone in ((True, "UTC"), (True, "Europe/Berlin"), (False, "UTC"), (False, "Europe/Berlin")):
+        settings.USE_TZ, settings.TIME_ZONE = uses_zones, zone
+        for fields, found in versions.items():
+            found.append(declare(Kinds, fields=list(fields)).version)
+    aware, elsewhere, naive, naive_elsewhere = versions["moment",]
+    assert aware == elsewhere
+    assert len({aware, naive, naive_elsewhere}) == 3
+    assert len(set(versions["text",])) == 1
 
 
 def test_version_names_functions_and_not_their_addresses(declare: Declare) -> None:
