@@ -161,7 +161,7 @@ def test_profile_costs_sql_only_for_viewers_with_blocks_or_mutes() -> None:
     alice, bob, carl, dora = make_people(4)
     follow((carl, bob), (dora, bob), (bob, carl))
     Mute.objects.create(user_id=alice, muted_id=carl)
-    rebuild(["user", "post", "follow", "shun"])
+    rebuild(["user", "post", "rated_post", "follow", "shun"])
     with record() as seen:
         profile = get_profile(bob, alice)
     assert profile is not None
