@@ -2,7 +2,7 @@
 
 from mirror.conf import setting
 from mirror.models import Identity
-from mirror.outbox.identity import database_identity
+from mirror.outbox.identity import forget_identity
 from mirror.redis import naming
 from mirror.redis.types import RedisClient
 from mirror.upkeep import rebuild
@@ -24,7 +24,7 @@ def forget_history() -> None:
     A Redis that comes back from an older file must not take this history for its own.
     """
     Identity.objects.using(setting("DATABASE")).all().delete()
-    database_identity.cache_clear()
+    forget_identity()
     rewind.forget()
 
 

@@ -20,7 +20,7 @@ from mirror.capture.postgres import PostgresCapture
 from mirror.capture.sqlite import SqliteCapture
 from mirror.conf import setting
 from mirror.models import Identity
-from mirror.outbox.identity import database_identity
+from mirror.outbox.identity import forget_identity
 
 __all__ = ["uninstall"]
 CAPTURES: dict[str, type[Capture]] = {"sqlite": SqliteCapture, "postgresql": PostgresCapture}
@@ -219,7 +219,7 @@ def _after_migrations(*, using: str, **kwargs: Any) -> None:
         install(using)
         with suppress(LookupError):
             layouts.record(using, kwargs.get("apps"))
-        database_identity.cache_clear()
+        forget_identity()
         # The model does not exist after a migration backwards.
         with suppress(LookupError):
             # Here, because its first use may be in a transaction that is rolled back.

@@ -23,10 +23,13 @@ from mirror.models import Change
 from mirror.outbox import changes as outbox
 from mirror.outbox import spread
 from mirror.outbox.errors import raise_if_away, say
+from mirror.outbox.identity import find_other_prefix
 from mirror.redis.clients import relay_client
+from mirror.redis.keys import prefix
 from mirror.redis.session import Conflict
 from mirror.redis.types import RedisClient
 from mirror.relay import apply
+from mirror.utils.failure_log import FailureLog
 from mirror.warm import cold
 
 __all__ = ["drain_keys"]
@@ -40,6 +43,7 @@ SLICES = 10  # slices of a source's rows (``spread.SLICE``) before other pending
 Tried = set[tuple[str, str]]  # mirror and key of rows that are not drained a second time, mostly failed ones
 
 
+_failures: Final = FailureLog(logger)
 _summaries_lock = threading.Lock()
 
 
@@ -173,6 +177,19 @@ def _drain_pending(
     return total
 
 
+def has_other_prefix() -> bool:
+    """Return whether the relay writes keys with another prefix than this process.
+
+    Its changes are then left to the relay: applied to keys that nobody reads, they would be lost.
+    """
+    used = find_other_prefix()
+    if used is None:
+        return False
+    text = "Changes are left to the relay: this process has the prefix %r, and the relay writes keys with %r"
+    _failures.add("prefix", text, prefix.current(), used)
+    return True
+
+
 def can_share(name: str) -> bool:
     """Return whether one transaction can write rows of this mirror and of others.
 
@@ -185,7 +202,7 @@ def can_share(name: str) -> bool:
 
 def drain_together(rows: Mapping[str, Sequence[str]], redis: RedisClient) -> bool:
     """Drain rows of mirrors that can share a transaction. Return False if they have to be drained mirror by mirror."""
-    if not _fit_together(rows):
+    if has_other_prefix() or not _fit_together(rows):
         return False
     try:
         apply.drain_together(rows, redis=redis, tries=HASTY)
@@ -220,10 +237,13 @@ def drain_keys(
 ) -> tuple[int, list[str]]:
     """Drain these keys of the mirror ``name`` in batches. Return the number of applied changes, and the keys left.
 
-    Keys are left if they do not fit the deadline. tried: collects the rows that are not worth a second attempt in this
+    Keys are left if they do not fit the deadline. None are drained, nor left, in a process with another prefix than
+    that of the relay. tried: collects the rows that are not worth a second attempt in this
     sweep or request, because they failed or others write them. tries: attempts after conflicts; with ``HASTY``,
     contended keys are left to the other drains.
     """
+    if has_other_prefix():
+        return 0, []
     deadline = deadline or Deadline()
     redis = redis or relay_client()
     tried = set() if tried is None else tried

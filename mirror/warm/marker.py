@@ -17,7 +17,7 @@ from mirror import registry
 from mirror.conf import setting
 from mirror.declare.mirrors import Mirror
 from mirror.models import Identity
-from mirror.outbox.identity import database_identity
+from mirror.outbox.identity import database_identity, forget_identity
 from mirror.redis import naming
 from mirror.redis.clients import incarnation
 from mirror.redis.pool import MirrorPool
@@ -36,7 +36,7 @@ def check_database(redis: RedisClient, reply: Any = None) -> bool:
     if not rewind.check(redis, database_identity(), reply):
         return False
     # It may be the copy of another database.
-    database_identity.cache_clear()
+    forget_identity()
     return True
 
 
@@ -44,7 +44,7 @@ def _forget_other_database() -> None:
     """Let this process read the identity again if the database was replaced. While SQL is away, do nothing."""
     with suppress(DatabaseError):
         if not Identity.objects.using(setting("DATABASE")).filter(uuid=database_identity()).exists():
-            database_identity.cache_clear()
+            forget_identity()
 
 
 def value(name: str, incarnation_now: str, generation: str) -> str:

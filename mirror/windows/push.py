@@ -28,7 +28,7 @@ from mirror.redis.clients import relay_client
 from mirror.redis.session import Conflict, Session
 from mirror.redis.types import RedisClient
 from mirror.relay import send
-from mirror.relay.drains import Deadline
+from mirror.relay.drains import Deadline, has_other_prefix
 from mirror.utils.callbacks import Step, ignore
 from mirror.warm import marker
 from mirror.windows import deliver
@@ -126,6 +126,8 @@ def push_keys(
     A failing row is counted, and quarantined after repeated errors. polite: skip rows that another process is
     pushing or was pushing when it was killed a moment ago.
     """
+    if has_other_prefix():
+        return 0, False
     deadline = deadline or Deadline()
     redis = redis or relay_client()
     total = 0

@@ -10,7 +10,7 @@ from redis import Redis
 
 from mirror import registry
 from mirror.models import Identity
-from mirror.outbox.identity import database_identity
+from mirror.outbox.identity import database_identity, forget_identity
 from mirror.redis import naming
 from mirror.redis.clients import client, incarnation
 from mirror.redis.recorder import record
@@ -49,7 +49,7 @@ def another_layout(patch: pytest.MonkeyPatch) -> None:
 
 def another_database(patch: pytest.MonkeyPatch) -> None:
     Identity.objects.update(uuid=uuid.uuid4())
-    database_identity.cache_clear()
+    forget_identity()
 
 
 def another_incarnation(patch: pytest.MonkeyPatch) -> None:
@@ -155,7 +155,7 @@ def test_feed_reports_every_new_generation(redis: Redis, monkeypatch: pytest.Mon
 
 def test_identity_of_the_database_is_permanent() -> None:
     Identity.objects.all().delete()
-    database_identity.cache_clear()
+    forget_identity()
     first = database_identity()
-    database_identity.cache_clear()
+    forget_identity()
     assert database_identity() == first == Identity.objects.get().uuid.hex

@@ -1,5 +1,6 @@
 """Connections add the prefix to every key. The code names keys without it."""
 
+import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from redis.crc import key_slot
 from mirror import registry
 from mirror.comparison import scan
 from mirror.conf import setting
+from mirror.outbox.identity import forget_identity
 from mirror.read.reads import read
 from mirror.redis import naming
 from mirror.redis.clients import client, relay_client, with_prefix
@@ -21,10 +23,11 @@ from mirror.redis.keys.positions import UnknownCommand, key_positions
 from mirror.redis.recorder import record
 from mirror.redis.session import Conflict, Session
 from mirror.relay.drains import drain_all
-from mirror.upkeep import rebuild
+from mirror.upkeep import rebuild, replay
 from mirror.verify import runs
 from mirror.visits import consume
 from mirror.warm import cold
+from tests.support.mirror import notes
 from tests.support.mirror.app.models import Item
 from tests.support.mirror.app.visits import look, pages
 from tests.support.servers import RedisServer
@@ -180,3 +183,35 @@ def test_sites_with_different_prefixes_do_not_see_each_other(settings: Settings,
     assert dump("shop1:") == first
     enter("shop1:")
     assert read(["titem"], lambda pipe: pipe.ping()) is not None
+
+
+@pytest.mark.usefixtures("committed")
+def test_a_process_with_another_prefix_leaves_its_changes_to_the_relay(
+    settings: Settings, plain: Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    rebuild.rebuild(OWN)
+    configured, own = settings.MIRROR["PREFIX"], prefix.current()
+
+    def enter(text: str) -> str:
+        settings.MIRROR = {**settings.MIRROR, "PREFIX": text}
+        forget_identity()  # as in a new process
+        return prefix.current()
+
+    wrong = enter("wrong:")
+    Item.objects.bulk_create([Item(pk=1, name="a")])
+    notes.notes(notes.writer())
+    with caplog.at_level(logging.ERROR, "mirror"):
+        assert drain_all() == 0
+    assert [entry.getMessage() for entry in caplog.records] == [
+        f"Changes are left to the relay: this process has the prefix {wrong!r}, and the relay writes keys with {own!r}"
+    ]
+    assert list(plain.scan_iter("wrong:*titem*")) == []
+    assert enter(configured) == own
+    assert drain_all() > 0
+    assert runs.verify(OWN) == []
+    # A sweep takes the prefix, and everything is rebuilt with it.
+    new = enter("new:")
+    replay.check(relay_client())
+    Item.objects.bulk_create([Item(pk=2, name="b")])
+    assert drain_all() > 0
+    assert plain.exists(f"{new}titem:2")

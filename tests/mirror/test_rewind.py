@@ -17,7 +17,7 @@ from redis import Redis
 from mirror import doctor, registry
 from mirror.models import Change, Identity
 from mirror.outbox import changes
-from mirror.outbox.identity import database_identity
+from mirror.outbox.identity import database_identity, forget_identity
 from mirror.read.prefetch import Asked, fetch
 from mirror.redis import naming
 from mirror.redis.clients import relay_client
@@ -124,7 +124,7 @@ def restore_for_a_new_process(backup: Backup) -> None:
     """Restore the copy. This process forgets what only a process that ran before the restore can know."""
     backup.restore()
     rewind.forget()
-    database_identity.cache_clear()
+    forget_identity()
 
 
 def is_any_warm() -> bool:

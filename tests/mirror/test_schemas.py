@@ -10,7 +10,7 @@ from redis import Redis
 from mirror import checks
 from mirror.capture import install
 from mirror.models import Change
-from mirror.outbox.identity import database_identity
+from mirror.outbox.identity import forget_identity
 from mirror.redis.clients import relay_client
 from mirror.relay import drains
 from mirror.upkeep import rebuild
@@ -47,7 +47,7 @@ def test_table_that_hides_a_mirrored_one_makes_its_mirrors_cold(tenant: None) ->
 
 def test_schema_of_its_own_is_mirrored(tenant: None, redis: Redis) -> None:
     run("SET search_path TO tenant")
-    database_identity.cache_clear()
+    forget_identity()
     call_command("migrate", "mirror", verbosity=0)
     with connection.schema_editor() as editor:
         for model in (Group, Label, Item):
@@ -59,4 +59,4 @@ def test_schema_of_its_own_is_mirrored(tenant: None, redis: Redis) -> None:
     drains.drain_all()
     assert b'"a"' in (redis.get("titem:7") or b"")
     assert marker.is_warm(relay_client(), "titem")
-    database_identity.cache_clear()
+    forget_identity()

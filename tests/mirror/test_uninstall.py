@@ -9,7 +9,7 @@ from redis import Redis
 
 from mirror import uninstall
 from mirror.capture import install
-from mirror.outbox.identity import database_identity
+from mirror.outbox.identity import forget_identity
 from mirror.read import reads
 from mirror.redis import naming
 from tests.support.mirror import world
@@ -29,7 +29,7 @@ def installed(redis: Redis) -> Iterator[None]:
     redis.set("of another app", "1")
     yield
     call_command("migrate", verbosity=0)
-    database_identity.cache_clear()
+    forget_identity()
 
 
 @pytest.mark.usefixtures("committed", "installed")
@@ -53,7 +53,7 @@ def test_mirror_can_be_installed_again(redis: Redis) -> None:
     assert run("uninstall", "--yes").code == 0
     Item.objects.create(name="written meanwhile")
     call_command("migrate", verbosity=0)
-    database_identity.cache_clear()
+    forget_identity()
     assert install.missing() == []
     world.warm_own()
     assert {key: value for key, value in world.dump(redis).items() if key.startswith("titem")} == {

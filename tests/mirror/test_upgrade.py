@@ -16,7 +16,7 @@ from redis import Redis
 
 from mirror.capture import install
 from mirror.models import Change
-from mirror.outbox.identity import database_identity
+from mirror.outbox.identity import forget_identity
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Item
 from tests.support.mirror.command import ROOT
@@ -51,7 +51,7 @@ def old_version(request: pytest.FixtureRequest) -> Iterator[None]:
     run("DELETE FROM mirror_change", *OLD_TRIGGERS[connection.vendor])
     yield
     call_command("migrate", verbosity=0)
-    database_identity.cache_clear()
+    forget_identity()
 
 
 @pytest.mark.usefixtures("committed", "no_hints", "old_version")
@@ -66,7 +66,7 @@ def test_pending_changes_survive_an_upgrade(redis: Redis) -> None:
         before = cursor.fetchall()
     assert [key for _, key, *_ in before[2:]] == ["7", "8"]
     call_command("migrate", verbosity=0)
-    database_identity.cache_clear()
+    forget_identity()
     kept = Change.objects.filter(pk__in=[row[0] for row in before]).order_by("pk")
     found = [(change.pk, change.key, change.applied_at is None, change.error) for change in kept]
     assert found == [(pk, key, bool(is_pending), error) for pk, key, is_pending, error in before]

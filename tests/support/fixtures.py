@@ -23,7 +23,7 @@ from loginlog import days, hooks
 from loginlog.storage import numbers
 from mirror.capture import install
 from mirror.models import Change, Identity, State
-from mirror.outbox.identity import database_identity
+from mirror.outbox.identity import forget_identity
 from mirror.read import doubt, replica
 from mirror.redis.clients import breaker
 from mirror.redis.keys import prefix
@@ -59,7 +59,7 @@ def _forget() -> None:
     failure_log.reset_all()
     window.requests.reset()
     send.sweep_requests.reset()
-    database_identity.cache_clear()
+    forget_identity()
     triggers.forget()
     store.clear_copies()
     readers.clear_caches()
