@@ -169,7 +169,7 @@ class Reads:
     def _let_read_ahead_go_on(self, asked: list[Sequence[Question[Any]]]) -> list[Sequence[Question[Any]]]:
         """Run the functions whose replies were read ahead, and return the questions that are left of each function.
 
-        What those functions ask next can so share the round trip of the others.
+        Their next questions then share the round trip of the others.
         """
         # Within another ``together``, that one asks.
         if isinstance(getcurrent(), _Function):

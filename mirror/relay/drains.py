@@ -237,10 +237,10 @@ def drain_keys(
 ) -> tuple[int, list[str]]:
     """Drain these keys of the mirror ``name`` in batches. Return the number of applied changes, and the keys left.
 
-    Keys are left if they do not fit the deadline. None are drained, nor left, in a process with another prefix than
-    that of the relay. tried: collects the rows that are not worth a second attempt in this
-    sweep or request, because they failed or others write them. tries: attempts after conflicts; with ``HASTY``,
-    contended keys are left to the other drains.
+    Keys are left if they do not fit the deadline. A process with another prefix than that of the relay drains nothing,
+    and returns no keys. tried: collects the rows that are not worth a second attempt in this sweep or request, because
+    they failed or others write them. tries: attempts after conflicts; with ``HASTY``, contended keys are left to the
+    other drains.
     """
     if has_other_prefix():
         return 0, []

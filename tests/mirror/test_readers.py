@@ -347,7 +347,7 @@ def test_mistakes_of_callers_are_errors_whoever_answers(is_by_sql: bool) -> None
             lambda: NotesOfWriter.latest(row, 1),
         ]
         for reader in readers:
-            with pytest.raises(TypeError, match=r"got a row of mirrortest\.Item; write \.pk behind it"):
+            with pytest.raises(TypeError, match=r"not a row of mirrortest\.Item: pass its pk"):
                 reader()
         registry.unregister("read_item")
         with pytest.raises(registry.UnknownMirror):

@@ -33,7 +33,7 @@ S = TypeVar("S", bound=float)
 def write_pk(pk: object) -> str:
     """Return the text of a primary key. Raises TypeError for a row, which has another text and would not be found."""
     if isinstance(pk, models.Model):
-        raise TypeError(f"readers expect a primary key, and got a row of {pk._meta.label}; write .pk behind it")
+        raise TypeError(f"readers expect a primary key, not a row of {pk._meta.label}: pass its pk")
     return str(pk)
 
 
