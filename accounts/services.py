@@ -1,5 +1,6 @@
 """Log users in and count their logins."""
 
+from contextlib import nullcontext
 from datetime import datetime
 
 from django.contrib import auth
@@ -9,6 +10,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from accounts.second_factor import recent
+from accounts.sessions.engine import SessionStore
 from accounts.sessions.restoring import restore_session_on_error
 from common.database import repeat_after_conflict
 from mirror.relay import hint
@@ -21,8 +23,10 @@ def log_in(request: HttpRequest, user: User, backend: str | None = None, *, with
     backend: the path of the authentication backend, if ``authenticate`` has not set it on the user. with_factor:
     whether the user gave a second factor.
     """
+    session = request.session
+    inserted_by_save = session.inserted_by_save() if isinstance(session, SessionStore) else nullcontext()
     # Outside of the transaction: after a rollback the request must not go on with a session that SQL does not have.
-    with restore_session_on_error(request), transaction.atomic():
+    with restore_session_on_error(request), inserted_by_save, transaction.atomic():
         auth.login(request, user, backend=backend)
         if with_factor:
             recent.record_proof(request.session, with_factor=True)

@@ -4,7 +4,8 @@ The token is only in the browser's cookie. SQL and Redis identify a session by t
 of either is useless for logging in.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any
@@ -53,6 +54,8 @@ class SessionStore(DatabaseStore):
     is_new = False  # whether this object created the token
     _companion_replies: Mapping[str, Mapping[str, Sequence[Any]]] = {}  # replies of companions, by digest
     _kept: tuple[str | None, bytes] | None = None  # the token and data of the last commit
+    _save_inserts = False  # whether ``create`` leaves the row to ``save``
+    _lacks_row = False  # whether ``create`` did so
 
     @classmethod
     def get_model_class(cls) -> type[Session]:
@@ -86,7 +89,24 @@ class SessionStore(DatabaseStore):
     def exists(self, session_key: str) -> bool:
         return Session.objects.filter(pk=hash_token(session_key)).exists()
 
+    @contextmanager
+    def inserted_by_save(self) -> Generator[None]:
+        """Let ``save`` insert the row of a new token, in a transaction that the caller began and that saves at its end.
+
+        A login then writes its session once: not at first without the user, and again with the user. A collision of
+        tokens raises CreateError.
+        """
+        self._save_inserts = True
+        try:
+            yield
+        finally:
+            self._save_inserts = False
+
     def create(self) -> None:
+        if self._save_inserts:
+            self._session_key = self._get_new_session_key()
+            self._lacks_row = self.modified = self.is_new = True
+            return
         for _ in range(MAX_TOKEN_TRIES):
             self._session_key = self._get_new_session_key()
             try:
@@ -105,6 +125,7 @@ class SessionStore(DatabaseStore):
         """
         if self.session_key is None:
             return self.create()
+        must_create = must_create or self._lacks_row
         data = self._get_session(no_load=must_create)  # type: ignore[attr-defined]
         kept = (self.session_key, self.serializer().dumps(data))
         # The middleware saves again at the end of the request. Without a change this would be a second write.
@@ -118,7 +139,7 @@ class SessionStore(DatabaseStore):
             how = {"force_update": True, "update_fields": ["session_data", "expire_date", "user"]}
         try:
             # A savepoint, because a collision of tokens is tried again within the transaction of the login.
-            with transaction.atomic(using=using, savepoint=must_create):
+            with transaction.atomic(using=using, savepoint=must_create and not self._save_inserts):
                 row.save(using=using, **how)
         except IntegrityError as error:
             if must_create:
@@ -129,6 +150,7 @@ class SessionStore(DatabaseStore):
             if must_create or type(error) is not DatabaseError:
                 raise
             raise SessionEnded("The session was ended before the request was.") from error
+        self._lacks_row = False
         after_commit(self._note_commit, row.pk, kept, must_create, using=using)
         return None
 
@@ -166,7 +188,7 @@ class SessionStore(DatabaseStore):
         data, old = dict(self.items()), self.session_key
         ended = old and hash_token(old)
         try:
-            with transaction.atomic(using=router.db_for_write(Session)):
+            with transaction.atomic(using=router.db_for_write(Session), savepoint=not self._save_inserts):
                 # The deletion is the check: if another request has ended the session, there is no row to delete, and no
                 # new one is made.
                 if ended and not session_services.delete_session_rows([ended]) and SESSION_KEY in data:

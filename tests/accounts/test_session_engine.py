@@ -273,6 +273,34 @@ def test_a_taken_token_is_never_shared(monkeypatch: pytest.MonkeyPatch) -> None:
     assert again(session)["colour"] == "blue"
 
 
+def test_a_new_token_can_be_inserted_by_the_save_that_follows(told: Told, redis: Redis) -> None:
+    session = again(stored(colour="blue"))
+    before = session.digest
+    with session.inserted_by_save(), record() as seen, transaction.atomic():
+        session.cycle_key()
+        session["colour"] = "red"
+        session.save()
+    written = [sql.split(" ", 1)[0] for sql, _ in seen.sql if '"accounts_session"' in sql[:40]]
+    assert [word for word in written if word != "SELECT"] == ["DELETE", "INSERT"]
+    assert told == [("rotated", before, session.digest, None)]
+    assert again(session)["colour"] == "red"
+    assert redis.zrange(keys.recent(), 0, -1) == [(session.digest or "").encode()]
+    session["colour"] = "green"
+    session.save()
+    assert again(session)["colour"] == "green"
+
+
+def test_a_taken_token_that_save_inserts_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = stored(colour="blue")
+    monkeypatch.setattr(SessionStore, "_get_new_session_key", lambda self: taken.session_key)
+    session = SessionStore()
+    with session.inserted_by_save(), pytest.raises(CreateError), transaction.atomic():
+        session.create()
+        session["colour"] = "red"
+        session.save()
+    assert again(taken)["colour"] == "blue"
+
+
 def test_a_session_that_cannot_be_created_raises_an_error() -> None:
     """For example after the deletion of its user: the database refuses every new token."""
     session = SessionStore()
