@@ -124,13 +124,15 @@ class SessionStore(DatabaseStore):
         Raises UpdateError if the session was ended in the meantime.
         """
         if self.session_key is None:
-            return self.create()
+            self.create()
+            if not self._lacks_row:
+                return
         must_create = must_create or self._lacks_row
         data = self._get_session(no_load=must_create)  # type: ignore[attr-defined]
         kept = (self.session_key, self.serializer().dumps(data))
         # The middleware saves again at the end of the request. Without a change this would be a second write.
         if kept == self._kept and not must_create:
-            return None
+            return
         row = self.create_model_instance(data)
         using = router.db_for_write(Session, instance=row)
         how: dict[str, Any] = {"force_insert": True}
@@ -152,7 +154,6 @@ class SessionStore(DatabaseStore):
             raise SessionEnded("The session was ended before the request was.") from error
         self._lacks_row = False
         after_commit(self._note_commit, row.pk, kept, must_create, using=using)
-        return None
 
     def _note_commit(self, digest: str, kept: tuple[str, bytes], is_first: bool) -> None:
         self._kept = kept

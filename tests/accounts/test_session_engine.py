@@ -290,6 +290,16 @@ def test_a_new_token_can_be_inserted_by_the_save_that_follows(told: Told, redis:
     assert again(session)["colour"] == "green"
 
 
+def test_a_save_without_a_token_inserts_the_session() -> None:
+    session = stored(colour="blue")
+    with session.inserted_by_save(), transaction.atomic():
+        session.flush()
+        session["colour"] = "red"
+        session.save()
+    assert again(session)["colour"] == "red"
+    assert Session.objects.count() == 1
+
+
 def test_a_taken_token_that_save_inserts_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     taken = stored(colour="blue")
     monkeypatch.setattr(SessionStore, "_get_new_session_key", lambda self: taken.session_key)
