@@ -10,9 +10,9 @@ from redis.exceptions import ConnectionError
 
 from config.celery import app
 from mirror.relay import send
+from tests.projects.mirrortest.models import Item
 from tests.support.faults.crew import Crew
 from tests.support.faults.tools import assert_comes_to_rest
-from tests.support.mirror.app.models import Item
 from tests.support.servers import RedisServer, wait_until
 from tests.support.timeouts import dead, hung
 

@@ -13,11 +13,11 @@ import pytest
 from django.db import connection
 
 from catalog.models import Book
+from tests.projects.mirrortest.models import Item
 from tests.support.catalog.make import make_book
 from tests.support.faults.crew import Crew
 from tests.support.faults.web import Web
 from tests.support.mirror import world
-from tests.support.mirror.app.models import Item
 from tests.support.servers import RedisServer
 
 pytestmark = [pytest.mark.only_on("sqlite"), pytest.mark.real]

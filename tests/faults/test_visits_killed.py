@@ -11,10 +11,10 @@ from mirror.conf import setting
 from mirror.visits import consume, statuses
 from mirror.visits.consumer import GROUP
 from tests.faults.test_older_file import Past
+from tests.projects.mirrortest.models import Visited
+from tests.projects.mirrortest.visits import look, pages
 from tests.support.faults.crew import ALONE, Crew
 from tests.support.faults.tools import again_and_again
-from tests.support.mirror.app.models import Visited
-from tests.support.mirror.app.visits import look, pages
 from tests.support.servers import PATIENCE_SECONDS, RedisServer, wait_until
 
 # Whether SQL has the first batch after a consumer was killed in it.
@@ -76,7 +76,7 @@ def test_killed_workers_lose_and_double_nothing(crew: Crew, state: Redis) -> Non
     crew.beat()
     for number in (1, 2, 3):
         visitors.look_often(300)
-        crew.kill_standing("worker", ALONE, f"tests.support.mirror.app.visits.save_rows {number}")
+        crew.kill_standing("worker", ALONE, f"tests.projects.mirrortest.visits.save_rows {number}")
     crew.worker()
     wait_until(is_consumed, "the visits are written")
     assert written() == visitors.taken

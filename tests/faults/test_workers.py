@@ -12,10 +12,10 @@ from redis import Redis
 from mirror.models import Change, State
 from mirror.relay import drains
 from mirror.upkeep import rebuild
+from tests.projects.mirrortest.models import Item
 from tests.support.faults.crew import ALONE, Crew
 from tests.support.faults.tools import Storm, assert_comes_to_rest, assert_exact
 from tests.support.mirror import world
-from tests.support.mirror.app.models import Item
 from tests.support.servers import PATIENCE_SECONDS, wait_until
 
 # Before the second batch, or one of the last, is marked. Every run has enough batches for this.

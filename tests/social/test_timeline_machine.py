@@ -33,9 +33,10 @@ from social.reviews import services as reviews
 from social.services import likes, people, posts
 from social.timelines import pulling
 from tests.support import state_machines
+from tests.support.killed import Killed, kill
 from tests.support.servers.cluster import open_state
 from tests.support.social import parity, town
-from tests.support.social.crash_points import Crash, at_point
+from tests.support.social.crash_points import at_point
 from tests.support.social.naive import facts
 from tests.support.social.town import Visitor
 
@@ -150,14 +151,11 @@ class Town(RuleBasedStateMachine):
 
     @rule(does=actions, point=st.integers(0, 40))
     def the_process_dies(self, does: Action, point: int) -> None:
-        def crash() -> None:
-            raise Crash
-
         self.alone = False
         try:
-            with at_point(point, crash, in_transactions=True):
+            with at_point(point, kill, in_transactions=True):
                 self.do(does)
-        except Crash:
+        except Killed:
             hints._due.__init__()  # type: ignore[misc]
             connection.rollback() if connection.in_atomic_block else None
         finally:

@@ -13,7 +13,7 @@ from unittest.mock import patch
 def die(last: str, number: int) -> None:
     """Consume the visits of the test application until the kill."""
     from mirror.visits import consume
-    from tests.support.mirror.app.visits import PageVisits, pages
+    from tests.projects.mirrortest.visits import PageVisits, pages
 
     numbers, save = count(1), PageVisits.save
 

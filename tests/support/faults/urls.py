@@ -6,7 +6,7 @@ from django.urls import include, path
 from django.views.decorators.csrf import csrf_exempt
 
 from mirror.read.reads import read
-from tests.support.mirror.app.models import Item
+from tests.projects.mirrortest.models import Item
 
 
 @csrf_exempt

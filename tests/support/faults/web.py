@@ -10,8 +10,8 @@ from urllib.request import HTTPCookieProcessor, build_opener
 
 import orjson
 
+from tests.projects.mirrortest.models import Item
 from tests.support.faults.crew import Crew
-from tests.support.mirror.app.models import Item
 from tests.support.servers import PATIENCE_SECONDS, free_port, wait_until
 
 WEB = "granian --interface rsgi --no-ws --http 1 --workers 1 --log-level warning config.rsgi:application"

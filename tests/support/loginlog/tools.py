@@ -1,4 +1,4 @@
-"""Helpers shared by the tests of the login log: a plain table as oracle, and a stop at any step."""
+"""Helpers shared by the tests of the login log: a plain table as oracle."""
 
 from collections.abc import Iterable
 from datetime import date, timedelta
@@ -61,20 +61,3 @@ def keys_of(redis: Redis, start: str) -> list[str]:
     tag = tag_of("loginlog")
     found = redis.scan_iter(f"{tag}{start}*", count=1000)
     return sorted(name.decode().removeprefix(tag) for name in found)
-
-
-class Stopped(BaseException):
-    """Raised at the step where the process is supposed to end."""
-
-
-class StopAt:
-    """Raise ``Stopped`` when the step ``name`` is reached for the ``count``-th time. Pass it as ``step``."""
-
-    def __init__(self, name: str, count: int = 1) -> None:
-        self.name, self.left = name, count
-
-    def __call__(self, name: str) -> None:
-        if name == self.name:
-            self.left -= 1
-            if self.left == 0:
-                raise Stopped(name)

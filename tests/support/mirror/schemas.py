@@ -31,7 +31,7 @@ class Sample(models.Model):
 @pytest.fixture
 def isolated() -> Iterator[None]:
     """Give the models that a test defines a registry of their own, so that no other test finds them."""
-    with isolate_apps("tests.support.mirror.app", "django.contrib.contenttypes"):
+    with isolate_apps("tests.projects.mirrortest", "django.contrib.contenttypes"):
         yield
 
 

@@ -9,8 +9,8 @@ from mirror import registry
 from mirror.redis.clients import breaker
 from mirror.relay import drains
 from mirror.upkeep import rebuild, sweeper
+from tests.projects.mirrortest.models import Follow, Group, Ignoring, Item, Note, Reading
 from tests.support import warm_mirrors
-from tests.support.mirror.app.models import Follow, Group, Ignoring, Item, Note, Reading
 
 World = dict[str, Any]
 OURS = (

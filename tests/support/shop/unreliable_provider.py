@@ -7,12 +7,9 @@ at most once.
 from collections.abc import Callable
 
 from shop.payments import Answer, Means, NoAnswer, Outcome
+from tests.support.killed import Killed
 
 Hook = Callable[[], None]
-
-
-class Crash(BaseException):
-    """The process died. Derives from BaseException, so that no error handler catches it."""
 
 
 class UnreliableProvider:
@@ -35,7 +32,7 @@ class UnreliableProvider:
         self.is_down = False
 
     def charge(self, key: str, amount: int, means: Means) -> Answer:
-        """Charge as ``mood`` says. Raises NoAnswer or Crash in the moods that lose the answer or the process."""
+        """Charge as ``mood`` says. Raises NoAnswer or Killed in the moods that lose the answer or the process."""
         outcome = {"good": Outcome.SUCCEEDED, "refused": Outcome.FAILED}.get(self.mood, Outcome.SUCCEEDED)
         match self.mood:
             case "good" | "refused":
@@ -56,10 +53,10 @@ class UnreliableProvider:
             case "lost":
                 raise NoAnswer
             case "crash before":
-                raise Crash
+                raise Killed
             case "crash after":
                 self.take(key, amount, outcome)
-                raise Crash
+                raise Killed
         return self.report(key)
 
     def report(self, key: str) -> Answer:

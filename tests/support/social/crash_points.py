@@ -12,9 +12,7 @@ from unittest import mock
 from django.db import connection
 from redis.connection import AbstractConnection
 
-
-class Crash(BaseException):
-    """The process died. Derives from BaseException, so that no error handler catches it."""
+from tests.support.killed import Killed
 
 
 class _Points:
@@ -30,7 +28,7 @@ class _Points:
             self.happened = True
             try:
                 self.happens()
-            except Crash:
+            except Killed:
                 if close is not None:
                     close()
                 raise

@@ -4,7 +4,7 @@ from django.apps import AppConfig
 
 
 class MirrorTestConfig(AppConfig):
-    name = "tests.support.mirror.app"
+    name = "tests.projects.mirrortest"
     label = "mirrortest"
 
     def ready(self) -> None:

@@ -9,7 +9,7 @@ from redis import Redis
 
 from mirror.conf import setting
 from mirror.visits import Visit, VisitKind, register, script
-from tests.support.mirror.app.models import Visited
+from tests.projects.mirrortest.models import Visited
 
 _visit: Final = script(Path(__file__).parent / "lua" / "visit_page.lua")
 PAGES: Final = "tpages"

@@ -9,7 +9,7 @@ _TIMEOUT = 60.0
 SECRET_KEY = "of a project for tests"
 USE_TZ = "BOOKSHELF_ZONE" not in os.environ
 TIME_ZONE = os.environ.get("BOOKSHELF_ZONE", "UTC")
-INSTALLED_APPS = ["mirror", "tests.support.mirror.bookshelf"]
+INSTALLED_APPS = ["mirror", "tests.projects.bookshelf"]
 DATABASES = {
     "default": {
         "ENGINE": "django.db.backends.sqlite3",

@@ -2,5 +2,5 @@ from django.apps import AppConfig
 
 
 class BookshelfConfig(AppConfig):
-    name = "tests.support.mirror.bookshelf"
+    name = "tests.projects.bookshelf"
     label = "bookshelf"

@@ -1,17 +1,22 @@
-"""Writers, notes and windows, for tests of windows."""
+"""Writers, notes and windows, for tests of windows and of pushed rows."""
 
+from collections.abc import Sequence
 from typing import Any
+
+from redis import Redis
 
 from mirror import registry
 from mirror.models import Change
 from mirror.redis.clients import client, relay_client
 from mirror.relay import drains
-from mirror.windows import window
-from mirror.windows.declare import WindowMirror
-from tests.support.mirror.app.models import Ignoring, Note, Reading, Writer
+from mirror.windows import push, window
+from mirror.windows.declare import CUT, SENTINEL, WHOLE, WindowMirror
+from tests.projects.mirrortest.models import Ignoring, Note, Reading, Writer
 from tests.support.mirror.world import feed_by_orm
+from tests.support.warm_mirrors import OWN, rebuild
 
 NEWEST = 1000  # default number of ids that ``sliced`` requests
+SOURCE = Note._meta.db_table
 
 
 def windows(name: str = "tfeed") -> WindowMirror:
@@ -92,17 +97,42 @@ def is_right(owner: Writer) -> bool:
     return ids == expected and len(ids) <= FEED.length and all(float(m) == s for m, s in found.items())
 
 
-def drained() -> None:
-    """Apply all pending changes except pushes."""
-    drains.drain_all()
-
-
 def forget_pushes() -> None:
     """Delete the changes that would be pushed."""
     Change.objects.filter(mirror="tfeed").exclude(source="")._raw_delete("default")
 
 
-def pending(*mirrors: str) -> list[tuple[Any, ...]]:
-    """Return mirror, source and key of the unapplied changes of these mirrors."""
-    changes = Change.objects.filter(applied_at=None, mirror__in=mirrors).order_by("id")
-    return list(changes.values_list("mirror", "source", "key"))
+def make_readers(count: int) -> list[Writer]:
+    """Create writers and let the others read the first one. All windows are warm, and no change is pending."""
+    people = Writer.objects.bulk_create(Writer(name=f"reader {n}") for n in range(count))
+    Reading.objects.bulk_create(Reading(reader=reader, writer=people[0]) for reader in people[1:])
+    rebuild(OWN)
+    drains.drain_all()
+    for person in people:
+        assert warm(person)
+    return people
+
+
+def pending() -> list[Change]:
+    """Return the pending changes of notes."""
+    return list(Change.objects.pending().filter(mirror="tfeed", source=SOURCE).order_by("id"))
+
+
+def says(redis: Redis, person: Writer) -> list[int]:
+    """Return the notes in a window, newest first; none if it is cold."""
+    found: Any = redis.zrange(feed(person), 1, -1)
+    return [int(member) for member in found][::-1]
+
+
+def all_right(redis: Redis, people: Sequence[Writer]) -> bool:
+    """Drain everything. Return whether all windows are warm and equal SQL."""
+    drains.drain_all()
+    assert not Change.objects.pending().exists()
+    ends = [redis.zscore(feed(person), SENTINEL) for person in people]
+    return {*ends} <= {WHOLE, CUT} and all(map(is_right, people))
+
+
+def push_pending(limit: int = 1000) -> None:
+    """Push all pending notes, in slices of this size."""
+    while group := pending():
+        push.push_slice(group[:1], limit)

@@ -22,8 +22,8 @@ from mirror import (
     register,
 )
 from mirror.declare.mirrors import Record
-from tests.support.mirror.app import windows  # noqa: F401  (registers its mirrors)
-from tests.support.mirror.app.models import Follow, Group, Item, Odd
+from tests.projects.mirrortest import windows  # noqa: F401  (registers its mirrors)
+from tests.projects.mirrortest.models import Follow, Group, Item, Odd
 
 
 @register

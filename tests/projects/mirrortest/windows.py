@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from django.db.models import Q, QuerySet
 
 from mirror import After, EdgeMirror, Entry, Family, Member, Reached, Watch, WindowMirror, register
-from tests.support.mirror.app.models import Ignoring, Note, Reading, Writer
+from tests.projects.mirrortest.models import Ignoring, Note, Reading, Writer
 
 FEED, OF_WRITER, OF_TOPIC, OF_ALL = 6, 4, 3, 8  # number of notes in a window
 

@@ -3,7 +3,7 @@
 import orjson
 
 from mirror.read.reads import read
-from tests.support.mirror.bookshelf.models import Volume
+from tests.projects.bookshelf.models import Volume
 
 
 def mirrored_title(pk: int) -> str | None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from mirror import Contribution, Family, Member, Mirror, Watch, register
-from tests.support.mirror.bookshelf.models import Volume
+from tests.projects.bookshelf.models import Volume
 
 TITLES = "volumes:titles:"
 

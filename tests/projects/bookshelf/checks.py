@@ -10,8 +10,8 @@ from mirror.redis.keys import prefix
 from mirror.relay import drains
 from mirror.upkeep import rebuild
 from mirror.verify import runs
-from tests.support.mirror.bookshelf.models import Volume
-from tests.support.mirror.bookshelf.titles import mirrored_title, title
+from tests.projects.bookshelf.models import Volume
+from tests.projects.bookshelf.titles import mirrored_title, title
 
 
 class _Case(TransactionTestCase):
