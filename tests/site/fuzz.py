@@ -4,20 +4,19 @@ Field names come from the forms of all pages and from the parameters that views 
 """
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from html.parser import HTMLParser
 from typing import Any, Final, NamedTuple
 from unittest import mock
 from urllib.parse import quote, quote_from_bytes, urlsplit
 
 from django.core.handlers.wsgi import WSGIRequest
-from django.http import parse_cookie
+from django.http import QueryDict, parse_cookie
 from hypothesis import strategies as st
 
 from tests.support.matrix.addresses import Address
 from tests.support.matrix.browser import HTML, JSON, Browser
-from tests.support.matrix.parameters import asked
 
 NASTY: Final[tuple[bytes, ...]] = tuple(
     value if isinstance(value, bytes) else value.encode()
@@ -62,34 +61,37 @@ class _Forms(HTMLParser):
 
 
 @contextmanager
-def asked_cookies() -> Iterator[set[str]]:
-    """Collect the names that are looked up in ``request.COOKIES`` during the block."""
-    names: set[str] = set()
+def asked() -> Iterator[tuple[set[str], set[str]]]:
+    """Collect the parameters and the cookies that views look up during the block, by name."""
+    parameters, cookies = set[str](), set[str]()
 
-    class Noting(dict[str, str]):
-        def get(self, name: str, default: Any = None) -> Any:
+    def noting(owner: Any, reader: str, names: set[str]) -> Callable[..., Any]:
+        read = getattr(owner, reader)
+
+        def noted(self: Any, name: str, *rest: Any) -> Any:
             names.add(name)
-            return super().get(name, default)
+            return read(self, name, *rest)
 
-        def __contains__(self, name: object) -> bool:
-            names.add(str(name))
-            return super().__contains__(name)
+        return noted
 
-        def __getitem__(self, name: str) -> str:
-            names.add(name)
-            return super().__getitem__(name)
+    readers = ("get", "__getitem__", "__contains__")
+    noting_dict = type("NotingDict", (dict,), {reader: noting(dict, reader, cookies) for reader in readers})
 
-    def cookies(request: WSGIRequest) -> Noting:
-        return request.__dict__.setdefault("_noting", Noting(parse_cookie(request.META.get("HTTP_COOKIE", ""))))
+    def read_cookies(request: WSGIRequest) -> dict[str, str]:
+        given = parse_cookie(request.META.get("HTTP_COOKIE", ""))
+        return request.__dict__.setdefault("_noting", noting_dict(given))
 
-    with mock.patch.object(WSGIRequest, "COOKIES", property(cookies)):
-        yield names
+    with ExitStack() as stack:
+        for reader in (*readers, "getlist"):
+            stack.enter_context(mock.patch.object(QueryDict, reader, noting(QueryDict, reader, parameters)))
+        stack.enter_context(mock.patch.object(WSGIRequest, "COOKIES", property(read_cookies)))
+        yield parameters, cookies
 
 
 def find_forms(people: Mapping[str, Browser], pages: list[Address]) -> tuple[list[Form], list[str]]:
     """Return the forms that each person can send, and the names of all cookies that views read."""
     found: dict[tuple[str, str, str], dict[str, str]] = {}
-    with asked_cookies() as cookies, asked() as names:
+    with asked() as (names, cookies):
         for name, browser in people.items():
             for page in pages:
                 for method in ("GET", "POST"):

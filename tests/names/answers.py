@@ -6,11 +6,11 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client, override_settings
 from django.urls import Resolver404
 
+from tests.names.code import address
+from tests.names.shapes import Shapes
 from tests.support.matrix.addresses import find_addresses
 from tests.support.matrix.world import MatrixWorld
-from tests.support.names.addresses import address
-from tests.support.names.shapes import Shapes
-from tests.support.names.world import MANY
+from tests.support.world import MANY
 
 JSON: Final = {"Accept": "application/json"}
 MAPS: Final = {"mirrors": "<mirror>", "visits": "<kind>"}

@@ -13,11 +13,11 @@ from accounts.models import User
 from catalog.models import Book
 from mirror.redis.clients import relay_client
 from shop.models import Product
+from tests.names.code import parsers, takes_json
+from tests.names.shapes import Shapes
 from tests.support.catalog import goodbooks
 from tests.support.deploy.other_site import use_other_site
 from tests.support.mirror.command import run
-from tests.support.names.commands import parsers, takes_json
-from tests.support.names.shapes import Shapes
 
 MAPS: Final = {"[].errors": "<item>", "errors": "<error>", "done": "<act>", "dirt": "<dirt>", "refused": "<file>"}
 TRAFFIC: Final = "demo.management.commands.demo_traffic.run_visitors"

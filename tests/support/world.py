@@ -10,11 +10,14 @@ from accounts.models import LoginStats, User
 from catalog.details.models import BookDetails
 from catalog.library.formats import SERVICES, Table
 from catalog.library.services import start_import
-from catalog.lists.services import ListDraft, add_book, create_list
+from catalog.lists.models import ListedBook
+from catalog.lists.services import ListDraft, create_list
 from catalog.models import Author, Book
+from catalog.shelves.models import Shelf, ShelfEntry
 from loginlog.services import mark_login
 from shop.models import Order, OrderState, Payment, PaymentState, Product, Recommendation, Sale, SaleItem, SavedAddress
 from social.models import Block, Follow, Mute, Post
+from social.reviews.models import Review
 from social.reviews.services import Draft, write_review
 from social.services.posts import create_post
 from tests.support.shop.make import make_order
@@ -84,14 +87,28 @@ class World:
 
     def _make_posts(self) -> None:
         author, other = self.readers[:2]
-        for reader in self.readers[:25]:
-            self.review = write_review(reader.pk, 2, Draft("A *fine* book", 7), timezone.localdate())
+        self._make_reviews(*self.readers[:25])
         self.post = create_post(author.pk, "For @alice: #ruby https://a.example/", book_id=1)
         Post.objects.bulk_create(Post(user=(author, other)[n % 2], text=f"Line {n}") for n in range(MANY))
 
+    def _make_reviews(self, first: User, *others: User) -> None:
+        """Let the first reader write a review of the second book. The other readers get the same rows."""
+        today = timezone.localdate()
+        self.review = write_review(first.pk, 2, Draft("A *fine* book", 7), today)
+        posts = Post.objects.bulk_create(
+            Post(user=other, book_id=2, kind=Post.Kind.REVIEW, text=self.review.post.text) for other in others
+        )
+        Review.objects.bulk_create(Review(post=p, user=p.user, book_id=2, text=self.review.text) for p in posts)
+        ShelfEntry.objects.bulk_create(
+            ShelfEntry(user=other, book_id=2, shelf=Shelf.READ, stars=7, shelved_on=today) for other in others
+        )
+
     def _make_lists(self) -> None:
         self.list = create_list(self.readers[0].pk, ListDraft("Winter"))
-        for book in Book.objects.order_by("pk")[:25]:
-            add_book(self.readers[0].pk, self.list.pk, book.pk, timezone.localdate())
+        books, today = Book.objects.order_by("pk")[:25], timezone.localdate()
+        ListedBook.objects.bulk_create(
+            ListedBook(reading_list_id=self.list.pk, book=book, position=n, added_on=today)
+            for n, book in enumerate(books, start=1)
+        )
         table = Table(SERVICES["isbns"], [{"ISBN": "9780061120084"}])
         self.load = start_import(self.readers[0].pk, "isbns.txt", table)
