@@ -45,7 +45,7 @@ def crew(
             **environment,
             **redis_server.environment(),
             "CELERY_BROKER_URL": os.environ["CELERY_BROKER_URL"],
-            "DJANGO_SETTINGS_MODULE": "tests.support.faults.settings",
+            "DJANGO_SETTINGS_MODULE": "tests.faults.settings",
             "MIRROR_SETTINGS": json.dumps(small_steps),
         },
         tmp_path,

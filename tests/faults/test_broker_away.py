@@ -22,7 +22,7 @@ WRITES = 30
 @pytest.fixture
 def one_attempt(settings: Settings, small_steps: dict[str, object]) -> None:
     """Make every write exceed the budget and send a hint. The breaker stays open, so that attempts can be counted."""
-    settings.ROOT_URLCONF = "tests.support.faults.urls"
+    settings.ROOT_URLCONF = "tests.faults.urls"
     settings.MIRROR = {**settings.MIRROR, "BUDGET_SECONDS": 0, "BREAKER_SECONDS": 600}
 
 

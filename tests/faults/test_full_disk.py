@@ -67,7 +67,7 @@ def test_sqlite_answers_reads_while_its_disk_is_full(
     crew.environment["DATABASE_URL"] = f"sqlite:///{tmp_path}/copy.sqlite3"
     redis_server.kill()  # so that SQLite answers
     web = Web(crew)
-    with full_disk(web.child.pid):
+    with full_disk(crew.children["web"].pid):
         for path in ("/", "/books/", f"/books/{book.pk}/", "/books/?q=fantasy", "/global/"):
             assert "<html" in web.fetch(path)
         assert book.title in web.fetch("/books/")

@@ -79,7 +79,7 @@ def test_concurrent_drains_in_processes_leave_the_row_equal_to_sql(crew: Crew, i
     world.warm()
     numbers = count()
     for n in range(PROCESSES):
-        crew.start(f"drainer {n}", f"tests.support.faults.drainer on {item.pk}")
+        crew.start(f"drainer {n}", f"tests.faults.children repeat {item.pk}")
 
     def all_have_drained() -> bool:
         write(item, next(numbers))

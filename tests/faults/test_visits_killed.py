@@ -61,7 +61,7 @@ def test_a_consumer_killed_at_any_step_loses_and_doubles_nothing(
     visitors, size = Visitors(state), int(setting("CHUNK"))
     visitors.look_often(size + 10)
     number = batch + (step == "read")  # pending entries are read first, and there are none
-    child = crew.start("consumer", f"tests.support.faults.consumer {step} {number}")
+    child = crew.start("consumer", f"tests.faults.children consume {step} {number}")
     assert child.wait(PATIENCE_SECONDS) == -signal.SIGKILL
     assert len(written()) == {1: 0, 2: size}[batch] + AFTER[step] * {1: size, 2: 10}[batch]
     visitors.look()

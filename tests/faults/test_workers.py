@@ -96,7 +96,7 @@ def test_drain_killed_before_any_step_is_harmless(crew: Crew, state: Redis, step
     world.warm()
     Item.objects.filter(pk__gt=0).update(name=Concat(Value("new "), "name"))
     before = world.dump(state)
-    child = crew.start("drain", f"tests.support.faults.drainer die {step}")
+    child = crew.start("drain", f"tests.faults.children drain {step} 1")
     assert child.wait(PATIENCE_SECONDS) == -signal.SIGKILL, crew.said("drain")
     written, pending = world.dump(state) != before, Change.objects.pending().filter(mirror="titem").exists()
     assert (written, pending) == AFTER[step]

@@ -1,4 +1,4 @@
-"""Processes that pay and refund orders, each killed while it issues a document: ``python -m tests.support.faults.payers
+"""Processes that pay and refund orders, each killed while it issues a document: ``python -m tests.faults.payers
 ORDER...``.
 
 Payers are forked before this process has a connection or a thread: a fork of the test's own process would inherit both,

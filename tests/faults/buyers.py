@@ -12,36 +12,15 @@ from django.utils import timezone
 from accounts.models import Session, User
 from accounts.sessions.engine import RIGHTS_KEY, SessionStore
 from accounts.sessions.rows import NO_RIGHTS, hash_token
-from shop.models import Product
+from shop.models import Cart, Product
 from shop.payments import fake
 from shop.services import carts
-from tests.support.faults.crew import Crew
-from tests.support.servers import PATIENCE_SECONDS, free_port, wait_until
+from tests.support.servers import PATIENCE_SECONDS
 from tests.support.shop.checkouts import CARD_FIELDS, HOME_FIELDS
 from tests.support.warm_mirrors import rebuild
 
-WEB = (
-    "granian --interface rsgi --no-ws --http 1 --workers {workers} --respawn-failed-workers --log-level warning"
-    " --port {port} config.rsgi:application"
-)
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 CSRF = "c" * 32
-
-
-def start_site(crew: Crew, *, workers: int = 2, **environment: str) -> int:
-    """Start the site with several processes, as the Procfile does. Return its port."""
-    port = free_port()
-    own = {"PAYMENT_CALLBACK_URL": f"http://127.0.0.1:{port}/shop/payments/callback/"}
-    crew.start("web", WEB.format(workers=workers, port=port), **own, **environment)
-    wait_until(lambda: _is_up(port), "the start of the web server", PATIENCE_SECONDS)
-    return port
-
-
-def _is_up(port: int) -> bool:
-    try:
-        return Buyer(port, "nobody").ask("GET", "/healthz").code == 200
-    except OSError:
-        return False
 
 
 @dataclass
@@ -100,19 +79,20 @@ def make_people(count: int, product: Product) -> dict[str, dict[str, str]]:
     Return the hidden fields of each checkout form, by session token.
     """
     people = User.objects.bulk_create(User(username=f"buyer {n}", password="!") for n in range(count))
-    tokens = [f"{n:032}" for n in range(count)]
+    users = {f"{n:032}": user for n, user in enumerate(people)}
     end = timezone.now() + timedelta(days=1)
     Session.objects.bulk_create(
         Session(pk=hash_token(token), session_data=_session_of(user), expire_date=end, user=user)
-        for token, user in zip(tokens, people, strict=True)
+        for token, user in users.items()
     )
-    rebuild(["session", "user", "book", "product"])
-    total = str(product.price)
-    forms = {}
-    for token in tokens:
-        now = carts.set_line(hash_token(token), product.pk, 1)
-        forms[token] = {"version": str(now.version), "total": total}
-    return forms
+    first, *others = users
+    version = carts.set_line(hash_token(first), product.pk, 1).version
+    lines = Cart.objects.get().lines
+    Cart.objects.bulk_create(
+        Cart(digest=hash_token(token), user=users[token], lines=lines, version=version) for token in others
+    )
+    rebuild(["session", "user", "book", "product", "cart"])
+    return {token: {"version": str(version), "total": str(product.price)} for token in users}
 
 
 def _session_of(user: User) -> str:

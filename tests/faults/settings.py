@@ -20,5 +20,5 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
 # Workers and commands wait for a slow, healthy server. Requests keep the site's time-outs unless ``PATIENT`` is set.
 _patient = with_timeouts(CACHES, PATIENT_SECONDS)
 CACHES = _patient if "PATIENT" in os.environ else CACHES | {"relay": _patient["relay"]}
-MIDDLEWARE = ["tests.support.faults.costs.WriteCosts", *MIDDLEWARE]
-ROOT_URLCONF = "tests.support.faults.urls"
+MIDDLEWARE = ["tests.faults.urls.WriteCosts", *MIDDLEWARE]
+ROOT_URLCONF = "tests.faults.urls"
