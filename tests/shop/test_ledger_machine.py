@@ -42,12 +42,12 @@ from shop.services.orders import cancel_order, expire_order, mark_order_sent
 from shop.services.payments import find_open_payment, open_payment_page, pay_order, record_answer, refresh_payment
 from shop.services.refunds import refund_order
 from shop.services.settle import settle_all
+from tests.shop.unreliable_provider import UnreliableProvider
 from tests.support import state_machines
 from tests.support.killed import Killed
 from tests.support.shop.carts import make_session
 from tests.support.shop.checkouts import HOME, assert_ledger_is_right, is_money_open
 from tests.support.shop.make import make_product
-from tests.support.shop.unreliable_provider import UnreliableProvider
 
 pytestmark = pytest.mark.also_on("sqlite")
 

@@ -1,6 +1,6 @@
 """Run an import that stops in the middle of a transaction.
 
-Usage: ``python -m tests.support.catalog.interrupted_import KIND ARGUMENTS...``. KIND is a kind of row as the import
+Usage: ``python -m tests.catalog.interrupted_import KIND ARGUMENTS...``. KIND is a kind of row as the import
 reports its progress. Once the first rows of that kind are committed and further rows are written but not committed, the
 process prints "in the middle" and waits to be killed.
 """

@@ -1,6 +1,6 @@
 """Clean sessions and kill this process right after one step.
 
-Usage: ``python -m tests.support.accounts.killed_cleaning STEP LIMIT``.
+Usage: ``python -m tests.accounts.killed_cleaning STEP LIMIT``.
 """
 
 import os

@@ -26,8 +26,8 @@ from urllib.request import HTTPCookieProcessor, HTTPSHandler, Request, build_ope
 from redis import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 
+from tests.deploy.certificates import make_certificates
 from tests.support.deploy import files
-from tests.support.deploy.certificates import make_certificates
 from tests.support.servers import PATIENCE_SECONDS, die_with_parent, free_port, wait_until
 from tests.support.stack import Site, copy_of_the_site
 

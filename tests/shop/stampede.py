@@ -1,4 +1,4 @@
-"""Request a book's page from many threads at once: ``python -m tests.support.shop.stampede PATH THREADS``.
+"""Request a book's page from many threads at once: ``python -m tests.shop.stampede PATH THREADS``.
 
 The process counts in Redis how often it rendered the page, and prints how many of its threads received it.
 """
@@ -6,27 +6,25 @@ The process counts in Redis how often it rendered the page, and prints how many 
 import sys
 import threading
 import time
-from typing import Any
+from typing import Any, Final
 from unittest.mock import patch
 
 import django
 
-django.setup()
-
-from django.conf import settings  # noqa: E402
-from django.test import Client  # noqa: E402
-from django_redis import get_redis_connection  # noqa: E402
-
-from mirror.outbox.identity import database_identity  # noqa: E402
-from mirror.redis.clients import client, relay_client  # noqa: E402
-from shop.pagecache import rendering  # noqa: E402
-from tests.support.shop.stampede_keys import GO, MADE, READY  # noqa: E402
-
-PATIENCE = 600.0  # seconds; generous, because other tests use the processors too
+PATIENCE: Final = 600.0  # seconds; generous, because other tests use the processors too
+MADE, READY, GO = "stampede:made", "stampede:ready", "stampede:go"  # the keys by which processes and test synchronise
 
 
-def main(path: str, threads: int) -> int:
+def main(path: str, threads: int) -> None:
     """Start all threads, wait for the key ``GO``, and let them request the page at the same moment."""
+    from django.conf import settings
+    from django.test import Client
+    from django_redis import get_redis_connection
+
+    from mirror.outbox.identity import database_identity
+    from mirror.redis.clients import client, relay_client
+    from shop.pagecache import rendering
+
     redis = relay_client()
     make, shown, barrier = rendering.render_page, list[bool](), threading.Barrier(threads + 1)
     pools = [redis.connection_pool for redis in (client(), get_redis_connection("default"))]
@@ -65,8 +63,8 @@ def main(path: str, threads: int) -> int:
         for worker in workers:
             worker.join()
     print(sum(shown))
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], int(sys.argv[2])))
+    django.setup()
+    main(sys.argv[1], int(sys.argv[2]))
