@@ -13,15 +13,8 @@ from tests.projects.mirrortest.models import Follow, Group, Ignoring, Item, Note
 from tests.support import warm_mirrors
 
 World = dict[str, Any]
-OURS = (
-    "titem",
-    "tgroup:",
-    "tuid:",
-    "{tlabel}:",
-    "twriter:",
-    "{ttopic}:",
-    "tnotes:",
-)  # prefixes of the test application's keys
+# Prefixes of the test application's keys.
+OURS = ("titem", "tgroup:", "tuid:", "{tlabel}:", "twriter:", "{ttopic}:", "tnotes:")
 
 
 def dump(redis: Redis) -> World:
