@@ -18,8 +18,8 @@ from mirror.redis.clients import client as state_client
 from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
 from mirror.visits import restore as restore_visits
+from tests.projects.mirrortest.visits import look, pages
 from tests.support.faults.full import full_disk, full_memory
-from tests.support.mirror.app.visits import look, pages
 from tests.support.servers import RedisServer
 from tests.support.warm_mirrors import ALL, rebuild
 

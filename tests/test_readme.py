@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 from django.conf import global_settings, settings
 
-from tests.support import names
+from tests import names
 
 ROOT: Final = Path(settings.BASE_DIR)
 DOCS: Final = ROOT / "docs"

@@ -41,6 +41,7 @@ from social.services.posts import create_post, edit_post
 from tests.support.accounts.factors import add_app, present_code
 from tests.support.accounts.mail import deliver_emails
 from tests.support.accounts.sessions import PASSWORD, log_in, read_digest, read_token
+from tests.support.killed import Killed
 from tests.support.loginlog.tools import ago, mirror_logins
 from tests.support.servers.cluster import has_cluster
 from tests.support.shop.book_views import consume_views
@@ -242,10 +243,6 @@ def test_an_unsent_order_delays_the_end_of_the_deletion(life: Life, clock: Clock
     finish(clock, days=20)
     assert Order.objects.get().address == ""
     assert not User.objects.filter(pk=USER_ID).exists()
-
-
-class Killed(BaseException):
-    """Simulates the end of the process."""
 
 
 def test_a_deletion_killed_at_any_query_is_completed_later(

@@ -12,8 +12,8 @@ from accounts.sessions import last_seen
 from accounts.sessions.cleaning import clean_sessions
 from mirror.models import Change
 from mirror.relay import drains
+from tests.accounts.killed_cleaning import STEPS
 from tests.support.accounts.digests import make_sessions, read_recent_digests, read_stored_digests, set_last_seen
-from tests.support.accounts.killed_cleaning import STEPS
 from tests.support.faults.forked import Forked
 from tests.support.servers import PATIENCE_SECONDS
 
@@ -32,7 +32,7 @@ def test_the_next_run_finishes_a_killed_one(
     set_last_seen(redis, sessions)
     last_seen.touch(sessions[0], 1.0)
     going, staying = set(sessions[1:2001]), {sessions[0], *sessions[2001:]}
-    command = ["tests.support.accounts.killed_cleaning", step, str(len(staying))]
+    command = ["tests.accounts.killed_cleaning", step, str(len(staying))]
     patient = environment | {"DJANGO_SETTINGS_MODULE": "tests.support.patient_settings"}
     killed = Forked(command, patient, log := tmp_path / "log")
     assert killed.wait(PATIENCE_SECONDS) == -signal.SIGKILL, log.read_text()

@@ -8,7 +8,7 @@ from django.test import Client
 
 from accounts.models import User
 from accounts.second_factor.models import Passkey, RecoveryCode
-from tests.support.accounts.factors import SecurityKey
+from tests.accounts.security_key import SecurityKey
 from tests.support.accounts.lockout import PASSWORD, is_logged_in, log_in
 from tests.support.servers import RedisServer
 

@@ -3,4 +3,4 @@
 from config.settings import *  # noqa: F403
 from config.settings import INSTALLED_APPS as _INSTALLED_APPS
 
-INSTALLED_APPS = [*_INSTALLED_APPS, "django.contrib.sessions", "tests.support.mirror.app"]
+INSTALLED_APPS = [*_INSTALLED_APPS, "django.contrib.sessions", "tests.projects.mirrortest"]

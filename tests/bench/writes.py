@@ -28,7 +28,7 @@ from mirror.upkeep import rebuild
 from social.models import Follow, Hashtag, Mention, Post
 from social.services.posts import create_post
 from tests.bench.table import Comparison, Side
-from tests.support.mirror.app.models import Item, Label
+from tests.projects.mirrortest.models import Item, Label
 
 SAVES, ROWS, POSTS, OLD_POSTS = 50, 10_000, 10, 1_200
 SIZES: Final = f"{SAVES} saves of a record with three sets and a ranking"

@@ -11,7 +11,7 @@ from pytest_django.live_server_helper import LiveServer
 from accounts.models import User
 from loginlog.days import ONE_DAY, today
 from tests.browser.conftest import WIDTHS, Audit, OpenPage, find_overflows, resize, settled
-from tests.support.loginlog import login_marks
+from tests.support.loginlog import tools
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -22,8 +22,8 @@ PAGES = ["/loginlog/?from=soon", "/loginlog/report/?by=month&reading=after"]
 def alice(transactional_db: None) -> User:
     """Return a staff user with logins on the last ten days, beside fifteen users with random logins."""
     user = User.objects.create_superuser("alice", password="a quiet bookshop")
-    marks = login_marks.random_marks(login_marks.make_users(15), today() - timedelta(days=90), today())
-    login_marks.write_marks(marks | {(today() - n * ONE_DAY, "client", user.pk) for n in range(10)})
+    marks = tools.random_marks(tools.make_users(15), today() - timedelta(days=90), today())
+    tools.write_marks(marks | {(today() - n * ONE_DAY, "client", user.pk) for n in range(10)})
     return user
 
 

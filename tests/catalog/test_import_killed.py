@@ -24,7 +24,7 @@ def test_an_import_continues_after_a_kill_in_any_phase(environment: dict[str, st
 
     asked = [str(samples.GOODBOOKS), "--books-only"]
     for kind in ("books", "tags", "taggings"):
-        with run("-m", "tests.support.catalog.interrupted_import", kind, *asked) as process:
+        with run("-m", "tests.catalog.interrupted_import", kind, *asked) as process:
             assert process.stdout
             assert process.stdout.readline() == "in the middle\n"
             process.kill()

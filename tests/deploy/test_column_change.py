@@ -81,7 +81,7 @@ def deploy(mirror: type[Mirror]) -> None:
 @pytest.fixture
 def releases(own_registry: None) -> Iterator[list[type[Mirror]]]:
     """Return the declarations of the release before the change and of the one after it."""
-    with isolate_apps("tests.support.mirror.app"):
+    with isolate_apps("tests.projects.mirrortest"):
 
         class Before(models.Model):  # noqa: DJ008
             name = models.CharField(max_length=100)

@@ -9,8 +9,8 @@ from typing import Any
 import orjson
 from django.conf import settings
 
+from tests.deploy.installation import REDIS, TASKS, WEB
 from tests.support.deploy import files
-from tests.support.deploy.installation import REDIS, TASKS, WEB
 
 
 def test_compose_units_and_image_run_the_commands_of_the_procfile() -> None:

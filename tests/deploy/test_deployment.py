@@ -18,8 +18,8 @@ from celery import Celery
 from django.test import override_settings
 
 from accounts.mail.outgoing import Letter, sign_letter
+from tests.deploy.installation import REDIS, TASKS, WEB, Installation, install
 from tests.support.deploy import files
-from tests.support.deploy.installation import REDIS, TASKS, WEB, Installation, install
 from tests.support.servers import wait_until
 
 # The suite on PostgreSQL uses the system's Redis, and that of the wheel has no TLS.

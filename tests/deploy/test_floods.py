@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from tests.support.deploy.installation import Installation, install
+from tests.deploy.installation import Installation, install
 
 pytestmark = pytest.mark.real
 BURST: Final = 300

@@ -9,11 +9,11 @@ import pytest
 from pytest_django.fixtures import Settings
 from redis import Redis
 
+from tests.projects.mirrortest.models import Item
 from tests.support.faults.crew import Crew
 from tests.support.faults.tools import make_still
 from tests.support.fixtures import use_broker
 from tests.support.mirror import world
-from tests.support.mirror.app.models import Item
 from tests.support.servers import PATIENCE_SECONDS, RedisServer
 from tests.support.timeouts import ShortTimeouts
 from tests.support.timings import Timings
@@ -45,7 +45,7 @@ def crew(
             **environment,
             **redis_server.environment(),
             "CELERY_BROKER_URL": os.environ["CELERY_BROKER_URL"],
-            "DJANGO_SETTINGS_MODULE": "tests.support.faults.settings",
+            "DJANGO_SETTINGS_MODULE": "tests.faults.settings",
             "MIRROR_SETTINGS": json.dumps(small_steps),
         },
         tmp_path,

@@ -10,9 +10,9 @@ from redis.exceptions import ConnectionError
 
 from config.celery import app
 from mirror.relay import send
+from tests.projects.mirrortest.models import Item
 from tests.support.faults.crew import Crew
 from tests.support.faults.tools import assert_comes_to_rest
-from tests.support.mirror.app.models import Item
 from tests.support.servers import RedisServer, wait_until
 from tests.support.timeouts import dead, hung
 
@@ -22,7 +22,7 @@ WRITES = 30
 @pytest.fixture
 def one_attempt(settings: Settings, small_steps: dict[str, object]) -> None:
     """Make every write exceed the budget and send a hint. The breaker stays open, so that attempts can be counted."""
-    settings.ROOT_URLCONF = "tests.support.faults.urls"
+    settings.ROOT_URLCONF = "tests.faults.urls"
     settings.MIRROR = {**settings.MIRROR, "BUDGET_SECONDS": 0, "BREAKER_SECONDS": 600}
 
 

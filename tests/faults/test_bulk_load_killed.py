@@ -11,10 +11,10 @@ from mirror.relay import drains, send
 from mirror.upkeep import bulk_load, rebuild, sweeper
 from mirror.verify import runs
 from mirror.warm import marker
+from tests.projects.mirrortest.models import Item
 from tests.support import samples
 from tests.support.faults.crew import Crew
 from tests.support.mirror import world
-from tests.support.mirror.app.models import Item
 from tests.support.servers import RedisServer
 
 pytestmark = pytest.mark.django_db(transaction=True)

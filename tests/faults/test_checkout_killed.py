@@ -8,8 +8,9 @@ from accounts.sessions.rows import hash_token
 from shop.carts import reading
 from shop.models import FakeCharge, Order, OrderState, Payment, PaymentState, Product
 from shop.services.settle import settle_all
-from tests.support.faults.buyers import Buyer, Page, make_people, start_site
+from tests.faults.buyers import Buyer, Page, make_people
 from tests.support.faults.crew import Crew
+from tests.support.faults.web import start_site
 from tests.support.servers import PATIENCE_SECONDS, wait_until
 from tests.support.shop.checkouts import (
     CARD_FIELDS,
@@ -51,7 +52,7 @@ def test_process_killed_during_a_payment_leaves_a_correct_ledger(
     book: Product, crew: Crew, deadly: dict[str, str], moment: str
 ) -> None:
     [token] = make_people(1, book)
-    port = start_site(crew, workers=1, PAYMENT_PROVIDER=f"tests.support.faults.deadly.{moment}", **deadly)
+    port = start_site(crew, PAYMENT_PROVIDER=f"tests.faults.deadly.{moment}", **deadly)
     buyer = Buyer(port, token)
     buyer.look()
     with pytest.raises(OSError, match=r"."):

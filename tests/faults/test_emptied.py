@@ -15,10 +15,10 @@ from mirror.declare.mirrors import Mirror
 from mirror.redis import naming
 from mirror.upkeep import rebuild
 from mirror.warm import marker
+from tests.projects.mirrortest.mirrors import ItemMirror
+from tests.projects.mirrortest.models import Item
 from tests.support.faults.crew import Crew
 from tests.support.faults.tools import Storm, Watcher, again_and_again, assert_comes_to_rest, assert_exact
-from tests.support.mirror.app.mirrors import ItemMirror
-from tests.support.mirror.app.models import Item
 from tests.support.servers import PATIENCE_SECONDS, wait_until
 
 

@@ -8,9 +8,9 @@ from mirror.models import Change
 from mirror.relay import drains
 from mirror.upkeep import rebuild
 from mirror.windows.declare import CUT, SENTINEL, WindowMirror
+from tests.projects.mirrortest.models import Note, Reading, Writer
+from tests.projects.mirrortest.windows import FEED, feed_of
 from tests.support.faults.crew import ALONE, Crew
-from tests.support.mirror.app.models import Note, Reading, Writer
-from tests.support.mirror.app.windows import FEED, feed_of
 from tests.support.servers import wait_until
 
 READERS = 5_000  # a slice has a thousand windows

@@ -13,11 +13,11 @@ import pytest
 from django.db import connection
 
 from catalog.models import Book
+from tests.projects.mirrortest.models import Item
 from tests.support.catalog.make import make_book
 from tests.support.faults.crew import Crew
 from tests.support.faults.web import Web
 from tests.support.mirror import world
-from tests.support.mirror.app.models import Item
 from tests.support.servers import RedisServer
 
 pytestmark = [pytest.mark.only_on("sqlite"), pytest.mark.real]
@@ -67,7 +67,7 @@ def test_sqlite_answers_reads_while_its_disk_is_full(
     crew.environment["DATABASE_URL"] = f"sqlite:///{tmp_path}/copy.sqlite3"
     redis_server.kill()  # so that SQLite answers
     web = Web(crew)
-    with full_disk(web.child.pid):
+    with full_disk(crew.children["web"].pid):
         for path in ("/", "/books/", f"/books/{book.pk}/", "/books/?q=fantasy", "/global/"):
             assert "<html" in web.fetch(path)
         assert book.title in web.fetch("/books/")

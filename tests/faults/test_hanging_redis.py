@@ -9,12 +9,12 @@ from redis import Redis
 
 from catalog.models import Book
 from mirror.redis.clients import client, relay_client
+from tests.projects.mirrortest.models import Item
 from tests.support.catalog.make import make_book
 from tests.support.faults.crew import Crew
 from tests.support.faults.tools import assert_comes_to_rest
 from tests.support.faults.web import BOUND_SECONDS, Web
 from tests.support.mirror import world
-from tests.support.mirror.app.models import Item
 from tests.support.servers import RedisServer
 from tests.support.timeouts import with_timeouts
 

@@ -6,8 +6,8 @@ from accounts.models import User
 from shop.invoices.models import Invoice
 from shop.models import Order, OrderState, Payment
 from shop.services.settle import settle_all
+from tests.faults.payers import DEATHS
 from tests.support.faults.crew import Crew
-from tests.support.faults.payers import DEATHS
 from tests.support.servers import PATIENCE_SECONDS
 from tests.support.shop.checkouts import (
     assert_invoices_are_right,
@@ -25,7 +25,7 @@ ORDERS = 60
 def test_numbers_have_no_gaps_after_processes_were_killed(crew: Crew, transactional_db: None) -> None:
     alice, book = User.objects.create_user("alice"), make_product(stock=ORDERS)
     orders = [check_out(alice, make_cart(f"cart {n}", book)).pk for n in range(ORDERS)]
-    payers = crew.start("payers", f"tests.support.faults.payers {' '.join(map(str, orders))}")
+    payers = crew.start("payers", f"tests.faults.payers {' '.join(map(str, orders))}")
     assert payers.wait(PATIENCE_SECONDS) == 0
     ended = crew.said("payers").split()[-DEATHS:]
     assert ended.count(str(-signal.SIGKILL)) >= DEATHS // 2, ended

@@ -15,8 +15,9 @@ from shop.carts import reading
 from shop.models import FakeCharge, Order, OrderState, Payment, Product
 from shop.payments import fake
 from shop.services.settle import settle_all
-from tests.support.faults.buyers import Buyer, Page, make_people, start_site
+from tests.faults.buyers import Buyer, Page, make_people
 from tests.support.faults.crew import Crew
+from tests.support.faults.web import start_site
 from tests.support.servers import PATIENCE_SECONDS, RedisServer, wait_until
 from tests.support.shop.checkouts import assert_ledger_is_right, assert_settled, is_money_open, make_payments_due
 from tests.support.shop.make import make_product
@@ -73,7 +74,7 @@ def test_10_of_500_buyers_get_a_copy_and_all_others_are_refused(
     book: Product, crew: Crew, redis_server: RedisServer
 ) -> None:
     people = make_people(BUYERS, book)
-    port = start_site(crew, PAYMENT_TIMEOUT_SECONDS="1")
+    port = start_site(crew, 2, PAYMENT_TIMEOUT_SECONDS="1")
     cards = (fake.GOOD_CARD, fake.TWO_CALLBACKS_CARD, fake.CHARGED_HANGING_CARD)
     buyers = [Buyer(port, token, form, cards[n % 3]) for n, (token, form) in enumerate(people.items())]
     with ThreadPoolExecutor(AT_ONCE) as pool:
@@ -101,7 +102,7 @@ def test_10_of_500_buyers_get_a_copy_and_all_others_are_refused(
 
 def test_50_identical_submits_give_one_order_and_one_charge(book: Product, crew: Crew) -> None:
     [token] = make_people(1, book)
-    buyer = Buyer(start_site(crew, PAYMENT_TIMEOUT_SECONDS="600"), token)
+    buyer = Buyer(start_site(crew, 2, PAYMENT_TIMEOUT_SECONDS="600"), token)
     buyer.look()
     with ThreadPoolExecutor(50) as pool:
         pages = list(pool.map(lambda n: buyer.buy(), range(50)))

@@ -15,11 +15,11 @@ from mirror.models import Change
 from mirror.redis.session import Conflict
 from mirror.relay import apply, hints
 from mirror.relay import drains as relay
+from tests.projects.mirrortest.mirrors import ItemMirror
+from tests.projects.mirrortest.models import Follow, Group, Item, Label
 from tests.support.faults.crew import Crew
 from tests.support.faults.tools import again_and_again, assert_exact, at_once
 from tests.support.mirror import world
-from tests.support.mirror.app.mirrors import ItemMirror
-from tests.support.mirror.app.models import Follow, Group, Item, Label
 from tests.support.servers import PATIENCE_SECONDS, wait_until
 
 pytestmark = pytest.mark.also_on("sqlite")
@@ -79,7 +79,7 @@ def test_concurrent_drains_in_processes_leave_the_row_equal_to_sql(crew: Crew, i
     world.warm()
     numbers = count()
     for n in range(PROCESSES):
-        crew.start(f"drainer {n}", f"tests.support.faults.drainer on {item.pk}")
+        crew.start(f"drainer {n}", f"tests.faults.children repeat {item.pk}")
 
     def all_have_drained() -> bool:
         write(item, next(numbers))

@@ -18,10 +18,10 @@ from mirror.redis.clients import relay_client
 from mirror.relay import apply, drains
 from mirror.upkeep import sweeper
 from mirror.warm import marker
+from tests.projects.mirrortest.models import Item
 from tests.support.faults.crew import Crew
 from tests.support.faults.tools import Storm, Watcher, assert_comes_to_rest, assert_exact, is_at_rest
 from tests.support.mirror import world
-from tests.support.mirror.app.models import Item
 from tests.support.servers import PATIENCE_SECONDS, RedisServer, wait_until
 
 

@@ -8,10 +8,10 @@ from mirror.declare.mirrors import Record
 from mirror.models import Change
 from mirror.relay import hints
 from mirror.upkeep import rebuild, sweeper
+from tests.projects.mirrortest.mirrors import ItemMirror
+from tests.projects.mirrortest.models import Item, Label
 from tests.support.faults.tools import assert_exact
 from tests.support.mirror import world
-from tests.support.mirror.app.mirrors import ItemMirror
-from tests.support.mirror.app.models import Item, Label
 
 ROWS = 20
 

@@ -9,9 +9,9 @@ from mirror.models import Change
 from mirror.redis import naming
 from mirror.redis.clients import breaker
 from mirror.upkeep import sweeper
+from tests.projects.mirrortest.models import Item
 from tests.support.faults.crew import Crew
 from tests.support.faults.tools import Storm, Watcher, again_and_again, assert_comes_to_rest
-from tests.support.mirror.app.models import Item
 from tests.support.servers import RedisServer, wait_until
 
 

@@ -12,12 +12,12 @@ from mirror.redis.clients import breaker
 from mirror.upkeep import sweeper
 from mirror.verify.runs import verify
 from tests.faults.test_older_file import Past
+from tests.projects.mirrortest.models import Item
 from tests.support.accounts.sessions import PASSWORD, log_in, read_digest
 from tests.support.faults.crew import Crew
 from tests.support.faults.tools import is_at_rest
 from tests.support.faults.web import Web
 from tests.support.mirror import world
-from tests.support.mirror.app.models import Item
 from tests.support.servers import RedisServer
 from tests.support.timeouts import hung
 

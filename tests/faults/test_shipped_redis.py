@@ -18,12 +18,12 @@ from mirror.redis.clients import client, relay_client
 from mirror.upkeep import sweeper
 from mirror.visits import consume
 from mirror.warm import marker
+from tests.projects.mirrortest.models import Item, Visited
+from tests.projects.mirrortest.visits import look, pages
 from tests.support.faults.tools import Storm, assert_exact, is_at_rest
 from tests.support.fixtures import use_redis
+from tests.support.killed import Killed, before
 from tests.support.mirror import world
-from tests.support.mirror.app.models import Item, Visited
-from tests.support.mirror.app.visits import look, pages
-from tests.support.mirror.lives import Stop
 from tests.support.servers.shipped import ShippedServer
 from tests.support.timeouts import ShortTimeouts
 
@@ -78,14 +78,10 @@ def test_shipped_state_server_keeps_everything_over_a_restart(
 
 @pytest.mark.django_db(transaction=True)
 def test_visits_of_a_killed_consumer_wait_over_a_restart(redis_server: ShippedServer) -> None:
-    def die(step: str) -> None:
-        if step == "remove":
-            raise Stop
-
     for page in "ab":
         look(client(), page)
-    with pytest.raises(Stop):
-        consume(pages, step=die)
+    with pytest.raises(Killed):
+        consume(pages, step=before("remove"))
     look(client(), "c")
     redis_server.restart_cleanly()
     assert consume(pages) == 3

@@ -5,9 +5,9 @@ from redis import Redis
 
 from mirror.capture import install
 from mirror.redis import naming
+from tests.projects.mirrortest.models import Item
 from tests.support.faults.crew import Crew
 from tests.support.faults.tools import assert_comes_to_rest
-from tests.support.mirror.app.models import Item
 from tests.support.mirror.outbox import run
 from tests.support.servers import wait_until
 

@@ -11,10 +11,10 @@ from mirror.conf import setting
 from mirror.visits import consume, statuses
 from mirror.visits.consumer import GROUP
 from tests.faults.test_older_file import Past
+from tests.projects.mirrortest.models import Visited
+from tests.projects.mirrortest.visits import look, pages
 from tests.support.faults.crew import ALONE, Crew
 from tests.support.faults.tools import again_and_again
-from tests.support.mirror.app.models import Visited
-from tests.support.mirror.app.visits import look, pages
 from tests.support.servers import PATIENCE_SECONDS, RedisServer, wait_until
 
 # Whether SQL has the first batch after a consumer was killed in it.
@@ -61,7 +61,7 @@ def test_a_consumer_killed_at_any_step_loses_and_doubles_nothing(
     visitors, size = Visitors(state), int(setting("CHUNK"))
     visitors.look_often(size + 10)
     number = batch + (step == "read")  # pending entries are read first, and there are none
-    child = crew.start("consumer", f"tests.support.faults.consumer {step} {number}")
+    child = crew.start("consumer", f"tests.faults.children consume {step} {number}")
     assert child.wait(PATIENCE_SECONDS) == -signal.SIGKILL
     assert len(written()) == {1: 0, 2: size}[batch] + AFTER[step] * {1: size, 2: 10}[batch]
     visitors.look()
@@ -76,7 +76,7 @@ def test_killed_workers_lose_and_double_nothing(crew: Crew, state: Redis) -> Non
     crew.beat()
     for number in (1, 2, 3):
         visitors.look_often(300)
-        crew.kill_standing("worker", ALONE, f"tests.support.mirror.app.visits.save_rows {number}")
+        crew.kill_standing("worker", ALONE, f"tests.projects.mirrortest.visits.save_rows {number}")
     crew.worker()
     wait_until(is_consumed, "the visits are written")
     assert written() == visitors.taken

@@ -12,10 +12,10 @@ from redis import Redis
 from mirror.models import Change, State
 from mirror.relay import drains
 from mirror.upkeep import rebuild
+from tests.projects.mirrortest.models import Item
 from tests.support.faults.crew import ALONE, Crew
 from tests.support.faults.tools import Storm, assert_comes_to_rest, assert_exact
 from tests.support.mirror import world
-from tests.support.mirror.app.models import Item
 from tests.support.servers import PATIENCE_SECONDS, wait_until
 
 # Before the second batch, or one of the last, is marked. Every run has enough batches for this.
@@ -96,7 +96,7 @@ def test_drain_killed_before_any_step_is_harmless(crew: Crew, state: Redis, step
     world.warm()
     Item.objects.filter(pk__gt=0).update(name=Concat(Value("new "), "name"))
     before = world.dump(state)
-    child = crew.start("drain", f"tests.support.faults.drainer die {step}")
+    child = crew.start("drain", f"tests.faults.children drain {step} 1")
     assert child.wait(PATIENCE_SECONDS) == -signal.SIGKILL, crew.said("drain")
     written, pending = world.dump(state) != before, Change.objects.pending().filter(mirror="titem").exists()
     assert (written, pending) == AFTER[step]

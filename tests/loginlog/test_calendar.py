@@ -1,5 +1,6 @@
 """The user's own calendar: content, access and cost."""
 
+from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
@@ -15,7 +16,8 @@ from loginlog.reports import calendar, parameters
 from loginlog.reports.parameters import Range
 from mirror.redis.clients import breaker
 from mirror.redis.recorder import record
-from tests.support.loginlog import login_marks, naive
+from tests.support.loginlog import naive, tools
+from tests.support.loginlog.naive import Mark
 from tests.support.site.html import find_policy_violations
 from tests.support.warm_mirrors import rebuild
 
@@ -24,9 +26,14 @@ pytestmark = pytest.mark.django_db(transaction=True)
 JSON = {"Accept": "application/json"}
 
 
+def marked_days(marks: Iterable[Mark], user: User) -> set[date]:
+    """Return the days on which one user was marked."""
+    return {day for day, _, pk in marks if pk == user.pk}
+
+
 @pytest.fixture
 def alice() -> User:
-    return login_marks.make_users(1)[0]
+    return tools.make_users(1)[0]
 
 
 @pytest.fixture
@@ -36,7 +43,7 @@ def browser(client: Client, alice: User) -> Client:
 
 
 def test_the_page_shows_a_sheet_and_the_days_of_each_month(browser: Client, alice: User) -> None:
-    login_marks.write_marks({(date(2024, 2, day), "client", alice.pk) for day in (3, 4, 5, 29)})
+    tools.write_marks({(date(2024, 2, day), "client", alice.pk) for day in (3, 4, 5, 29)})
     html = browser.get("/loginlog/?from=2024-01-01&to=2024-12-31").content.decode()
     assert html.count('<svg class="sheet-of-days"') == 12
     assert "<h1>My logins</h1>" in html
@@ -50,7 +57,7 @@ def test_the_page_shows_a_sheet_and_the_days_of_each_month(browser: Client, alic
 
 def test_json_has_days_and_streaks(browser: Client, alice: User) -> None:
     marks: set[naive.Mark] = {(date(2024, 2, day), "client", alice.pk) for day in (3, 4, 5, 29)}
-    login_marks.write_marks(marks | {(date(2024, 3, 1), "office", alice.pk), (today(), "client", alice.pk)})
+    tools.write_marks(marks | {(date(2024, 3, 1), "office", alice.pk), (today(), "client", alice.pk)})
     said = browser.get("/loginlog/?from=2024-02-04&to=2024-03-01", headers=JSON).json()
     assert said == {
         "from": "2024-02-04",
@@ -65,9 +72,9 @@ def test_json_has_days_and_streaks(browser: Client, alice: User) -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_days_and_streaks_equal_plain_python(alice: User, seed: int) -> None:
     now = today()
-    marks = login_marks.random_marks([alice], now - timedelta(days=500), now, seed)
-    login_marks.write_marks(marks)
-    own = login_marks.marked_days(marks, alice)
+    marks = tools.random_marks([alice], now - timedelta(days=500), now, seed)
+    tools.write_marks(marks)
+    own = marked_days(marks, alice)
     for shown in (
         parameters.year_range(now.year),
         parameters.year_range(now.year - 1),
@@ -84,14 +91,14 @@ def test_days_and_streaks_equal_plain_python(alice: User, seed: int) -> None:
 @pytest.mark.parametrize("ended", [0, 1, 2])
 def test_a_streak_can_exceed_a_year(alice: User, length: int, ended: int) -> None:
     now = today()
-    login_marks.write_marks({(now - timedelta(days=n + ended), "client", alice.pk) for n in range(length)})
+    tools.write_marks({(now - timedelta(days=n + ended), "client", alice.pk) for n in range(length)})
     for shown in (parameters.year_range(now.year), parameters.year_range(2020)):
         assert calendar.build_calendar(alice, shown, now).current == (length if ended < 2 else 0)
 
 
 def test_recent_days_take_one_round_trip_and_no_sql(alice: User) -> None:
     now, shown = today(), Range(first_complete_month(), today())
-    login_marks.write_marks({(now - timedelta(days=n), "client", alice.pk) for n in range(0, 300, 3)})
+    tools.write_marks({(now - timedelta(days=n), "client", alice.pk) for n in range(0, 300, 3)})
     calendar.build_calendar(alice, shown, now)
     with record() as seen:
         assert calendar.build_calendar(alice, shown, now).days
@@ -101,7 +108,7 @@ def test_recent_days_take_one_round_trip_and_no_sql(alice: User) -> None:
 def test_a_year_takes_one_round_trip_and_one_query(alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
     now = date(2025, 9, 1)  # late enough for expired months in this year
     monkeypatch.setattr(days, "today", lambda: now)
-    login_marks.write_marks({(now - timedelta(days=n), "client", alice.pk) for n in range(0, 300, 3)})
+    tools.write_marks({(now - timedelta(days=n), "client", alice.pk) for n in range(0, 300, 3)})
     with record() as seen:
         calendar.build_calendar(alice, parameters.year_range(now.year), now)
     assert (seen.round_trips, len(seen.sql)) == (1, 1)
@@ -111,16 +118,16 @@ def test_a_year_takes_one_round_trip_and_one_query(alice: User, monkeypatch: pyt
 
 
 def test_the_page_reads_the_log_once(browser: Client, alice: User) -> None:
-    login_marks.write_marks({(today() - ONE_DAY, "client", alice.pk)})
+    tools.write_marks({(today() - ONE_DAY, "client", alice.pk)})
     rebuild()
     browser.get("/loginlog/")
     with record() as seen:
         assert browser.get("/loginlog/").status_code == 200
-    assert login_marks.count_round_trips(seen) == 1
+    assert tools.count_round_trips(seen) == 1
 
 
 def test_expired_days_come_from_sql(alice: User, redis: Redis) -> None:
-    login_marks.write_marks({(date(2024, 2, day), "client", alice.pk) for day in (3, 4)})
+    tools.write_marks({(date(2024, 2, day), "client", alice.pk) for day in (3, 4)})
     redis.flushall()
     with record() as seen:
         assert calendar.build_calendar(alice, parameters.year_range(2024), today()).days == [
@@ -137,12 +144,12 @@ def test_without_redis_sql_answers(browser: Client, alice: User, monkeypatch: py
     with record() as seen:
         said = browser.get("/loginlog/?from=2024-01-01&to=2024-12-31", headers=JSON).json()
     assert said["days"] == ["2024-02-03", "2024-02-04", "2024-02-29"]
-    assert login_marks.count_round_trips(seen) == 0
+    assert tools.count_round_trips(seen) == 0
 
 
 def test_users_see_only_their_own_days(browser: Client) -> None:
     other = User.objects.create_user("bob")
-    login_marks.write_marks({(date(2024, 2, 3), "client", other.pk)})
+    tools.write_marks({(date(2024, 2, 3), "client", other.pk)})
     said = browser.get(f"/loginlog/?from=2024-01-01&to=2024-12-31&user={other.pk}", headers=JSON).json()
     assert said["days"] == []
 
@@ -206,7 +213,7 @@ def test_an_empty_year_has_a_hint(browser: Client) -> None:
 
 
 def test_the_page_is_translated(browser: Client, alice: User) -> None:
-    login_marks.write_marks({(date(2024, 2, 3), "client", alice.pk)})
+    tools.write_marks({(date(2024, 2, 3), "client", alice.pk)})
     with translation.override("zh-hans"):
         html = browser.get("/loginlog/?from=2024-01-01&to=2024-12-31", headers={"Accept-Language": "zh-hans"})
     assert "2024年2月" in html.content.decode()

@@ -17,10 +17,9 @@ from loginlog.models import LoginMonth
 from mirror.read import read_from_sql
 from mirror.relay import drains
 from mirror.verify import runs
+from tests.support.killed import Killed, before
 from tests.support.loginlog.tools import (
     Row,
-    StopAt,
-    Stopped,
     ago,
     assert_selectors_agree,
     keys_of,
@@ -70,8 +69,8 @@ def check(rows: set[Row], redis: Redis) -> None:
 
 @pytest.mark.parametrize("step", EXPIRY_STEPS)
 def test_an_expiry_that_stops_at_any_step_loses_nothing(step: str, rows: set[Row], redis: Redis) -> None:
-    with pytest.raises(Stopped):
-        expiry.expire_months(31, step=StopAt(step))
+    with pytest.raises(Killed):
+        expiry.expire_months(31, step=before(step))
     check(rows, redis)
 
 

@@ -26,11 +26,10 @@ from mirror.redis.clients import breaker, relay_client
 from mirror.relay import drains
 from mirror.verify import runs
 from tests.support import state_machines
+from tests.support.killed import Killed, before
 from tests.support.loginlog.tools import (
     TYPES,
     Row,
-    StopAt,
-    Stopped,
     ago,
     assert_selectors_agree,
     make_user,
@@ -108,8 +107,8 @@ class Log(RuleBasedStateMachine):
 
     @rule(step=st.sampled_from(EXPIRY_STEPS), count=st.integers(1, 3))
     def expire_killed(self, step: str, count: int) -> None:
-        with suppress(Stopped):
-            expiry.expire_months(31, step=StopAt(step, count))
+        with suppress(Killed):
+            expiry.expire_months(31, step=before(step, nth=count))
 
     @rule(data=st.data())
     def load(self, data: st.DataObject) -> None:

@@ -19,7 +19,7 @@ from loginlog.reports.parameters import EARLIEST_DAY
 from mirror.redis.clients import breaker
 from mirror.redis.recorder import record
 from mirror.relay import drains
-from tests.support.loginlog import login_marks, naive
+from tests.support.loginlog import naive, tools
 from tests.support.loginlog.naive import Mark
 from tests.support.site.html import find_policy_violations
 
@@ -39,8 +39,8 @@ def staff(client: Client) -> Client:
 @pytest.fixture
 def marks() -> set[Mark]:
     """Mark a hundred days of twelve users."""
-    found = login_marks.random_marks(login_marks.make_users(12), today() - timedelta(days=100), today())
-    login_marks.write_marks(found)
+    found = tools.random_marks(tools.make_users(12), today() - timedelta(days=100), today())
+    tools.write_marks(found)
     return found
 
 
@@ -83,12 +83,12 @@ def test_cohorts_equal_sets(staff: Client, marks: set[Mark], by: str, reading: s
 
 
 def test_a_late_mark_moves_a_user_to_the_right_cohort(staff: Client) -> None:
-    (user,) = login_marks.make_users(1)
-    login_marks.write_marks({(today(), "client", user.pk)})
+    (user,) = tools.make_users(1)
+    tools.write_marks({(today(), "client", user.pk)})
     assert [c["size"] for c in said(staff)["retention"]["cohorts"]] == [0] * 11 + [1]
-    login_marks.write_marks({(today() - timedelta(days=21), "client", user.pk)})
+    tools.write_marks({(today() - timedelta(days=21), "client", user.pk)})
     assert [c["size"] for c in said(staff)["retention"]["cohorts"]] == [0] * 8 + [1, 0, 0, 0]
-    login_marks.write_marks({(today() - timedelta(days=1000), "office", user.pk)})
+    tools.write_marks({(today() - timedelta(days=1000), "office", user.pk)})
     assert [c["size"] for c in said(staff)["retention"]["cohorts"]] == [0] * 12
 
 
@@ -204,7 +204,7 @@ def test_a_report_takes_two_round_trips_per_sixteen_days_and_two_more(marks: set
 
 def test_redis_has_all_bitmaps_for_a_recent_day(marks: set[Mark]) -> None:
     with record() as seen:
-        analytics.compute_activity(today(), today(), login_marks.TYPES, selectors.read_unions)
+        analytics.compute_activity(today(), today(), tools.TYPES, selectors.read_unions)
     assert (seen.round_trips, seen.sql) == (2 * analytics.count_calls(1), [])
 
 
@@ -223,7 +223,7 @@ def test_sql_gives_the_same_report_without_redis(
     monkeypatch.setattr(breaker, "open", lambda: True)
     with record() as seen:
         assert said(staff) == wanted
-    assert login_marks.count_round_trips(seen) == 0
+    assert tools.count_round_trips(seen) == 0
 
 
 def test_a_day_in_the_far_past_breaks_no_page(client: Client) -> None:

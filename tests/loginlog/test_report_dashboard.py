@@ -11,15 +11,15 @@ from loginlog.models import LoginMonth
 from loginlog.reports import dashboard
 from mirror.redis.recorder import record
 from mirror.relay import drains
-from tests.support.loginlog import login_marks, naive
+from tests.support.loginlog import naive, tools
 from tests.support.site.html import find_policy_violations
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_line_year_and_cohorts_equal_sets() -> None:
-    marks = login_marks.random_marks(login_marks.make_users(10), today() - timedelta(days=200), today())
-    login_marks.write_marks(marks)
+    marks = tools.random_marks(tools.make_users(10), today() - timedelta(days=200), today())
+    tools.write_marks(marks)
     found = dashboard.build_dashboard(today())
     assert len(found.months) == 12
     assert found.months[0].sheet.first == today().replace(day=1)
@@ -40,7 +40,7 @@ def test_line_year_and_cohorts_equal_sets() -> None:
 
 
 def test_the_dashboard_takes_two_round_trips_per_month_and_three_more() -> None:
-    login_marks.write_marks(login_marks.random_marks(login_marks.make_users(3), today() - timedelta(days=200), today()))
+    tools.write_marks(tools.random_marks(tools.make_users(3), today() - timedelta(days=200), today()))
     with record() as seen:
         dashboard.build_dashboard(today())
     assert seen.round_trips <= 2 * 12 + 3
@@ -54,7 +54,7 @@ def test_an_empty_log_has_a_hint_and_others_show_the_months(client: Client) -> N
     drains.drain_all()
     html = client.get("/admin/").content.decode()
     assert "No logins yet." in html
-    login_marks.write_marks({(today(), "client", user.pk)})
+    tools.write_marks({(today(), "client", user.pk)})
     html = client.get("/admin/").content.decode()
     assert html.count('id="login-line"') == 1
     assert html.count('class="sheet-of-days"') == 12

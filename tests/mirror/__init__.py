@@ -1,1 +1,1 @@
-"""Tests of the application ``mirror``, with models and mirrors of their own (``tests.support.mirror.app``)."""
+"""Tests of the application ``mirror``, with models and mirrors of their own (``tests.projects.mirrortest``)."""

@@ -10,9 +10,9 @@ from mirror import registry
 from mirror.capture import install
 from mirror.models import Identity
 from mirror.relay import hints, signals
+from tests.mirror.schemas import declare, isolated, tables
 from tests.support import flush
 from tests.support.mirror.lives import lives
-from tests.support.mirror.schemas import declare, isolated, tables
 from tests.support.timings import Timings
 
 __all__ = [

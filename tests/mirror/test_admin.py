@@ -22,7 +22,7 @@ from mirror.relay import send
 from mirror.relay.drains import drain_all
 from mirror.upkeep import rebuild
 from mirror.verify import runs
-from tests.support.mirror.app.models import Group, Item
+from tests.projects.mirrortest.models import Group, Item
 from tests.support.servers import RedisServer
 from tests.support.timings import Timings
 

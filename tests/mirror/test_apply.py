@@ -13,9 +13,10 @@ from mirror.outbox.identity import database_identity
 from mirror.redis.recorder import record
 from mirror.redis.session import Conflict
 from mirror.relay import apply, drains
+from tests.projects.mirrortest.mirrors import ItemMirror
+from tests.projects.mirrortest.models import Group, Item, Label, Odd
+from tests.support.killed import Killed, before
 from tests.support.mirror import world
-from tests.support.mirror.app.mirrors import ItemMirror
-from tests.support.mirror.app.models import Group, Item, Label, Odd
 from tests.support.mirror.items import drained, make
 
 pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("sqlite", "cluster")]
@@ -59,16 +60,9 @@ def test_created_updated_hidden_and_deleted_rows_reach_redis(redis: Redis) -> No
 
 @pytest.mark.parametrize("step", ["watch", "read", "write", "mark"])
 def test_crash_before_any_step_leaves_the_change_pending(step: str, redis: Redis) -> None:
-    class Crash(BaseException):
-        pass
-
-    def crash(at: str) -> None:
-        if at == step:
-            raise Crash
-
     item = make("a", "red")
-    with pytest.raises(Crash):
-        apply.drain(ITEM, [str(item.pk)], step=crash)
+    with pytest.raises(Killed):
+        apply.drain(ITEM, [str(item.pk)], step=before(step))
     assert Change.objects.pending().filter(mirror="titem", source="").exists()
     drained()
     assert world.dump(redis) == world.by_orm()

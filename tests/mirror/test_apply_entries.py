@@ -16,9 +16,9 @@ from mirror.declare.entries import Entry
 from mirror.models import Change
 from mirror.outbox import changes
 from mirror.relay import apply, drains
+from tests.projects.mirrortest.mirrors import ItemMirror
+from tests.projects.mirrortest.models import Item
 from tests.support.mirror import world
-from tests.support.mirror.app.mirrors import ItemMirror
-from tests.support.mirror.app.models import Item
 from tests.support.mirror.items import drained, make
 
 pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("cluster")]

@@ -19,8 +19,8 @@ from mirror.verify import background
 from mirror.verify.background import Position
 from mirror.warm import marker
 from tests.mirror.test_verify import CASES
+from tests.projects.mirrortest.models import Follow, Group, Item, Label
 from tests.support.mirror import world
-from tests.support.mirror.app.models import Follow, Group, Item, Label
 from tests.support.mirror.command import run
 from tests.support.servers import RedisServer
 

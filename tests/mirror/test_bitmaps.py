@@ -20,7 +20,7 @@ from mirror.upkeep.rebuild import rebuild
 from mirror.verify import repair, runs
 from mirror.verify.explain import explain
 from tests.mirror.test_background import complete
-from tests.support.mirror.app.models import Item
+from tests.projects.mirrortest.models import Item
 
 pytestmark = [pytest.mark.usefixtures("committed", "no_hints", "own_registry"), pytest.mark.also_on("cluster")]
 FAR = 8 * BYTES * 2 + 5  # an offset in the third part of a bitmap that is read in parts

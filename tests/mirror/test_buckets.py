@@ -11,7 +11,7 @@ from mirror.redis.clients import client
 from mirror.upkeep import rebuild
 from mirror.verify import repair, runs
 from mirror.warm import marker
-from tests.support.mirror.app.models import Item
+from tests.projects.mirrortest.models import Item
 from tests.support.mirror.items import drained, make
 
 pytestmark = pytest.mark.also_on("cluster")

@@ -15,16 +15,13 @@ from mirror.redis.clients import relay_client
 from mirror.relay import drains, send
 from mirror.upkeep import bulk_load, rebuild, sweeper
 from mirror.warm import marker
+from tests.projects.mirrortest.models import Follow, Item
+from tests.support.killed import Killed
 from tests.support.mirror import world
-from tests.support.mirror.app.models import Follow, Item
 
 pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("sqlite", "cluster")]
 
 LOADED = ["titem", "latest"]  # the mirrors that watch the insertion of items without a group
-
-
-class Killed(BaseException):
-    """Stands for the death of a process."""
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,7 @@ import pytest
 from django.db.models import F
 
 from mirror.outbox.changes import WHOLE
-from tests.support.mirror.app.models import Follow, Group, Item, Label, Odd
+from tests.projects.mirrortest.models import Follow, Group, Item, Label, Odd
 from tests.support.mirror.outbox import changes, of_items, run
 
 pytestmark = [pytest.mark.django_db, pytest.mark.also_on("sqlite")]

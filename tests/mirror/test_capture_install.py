@@ -15,7 +15,7 @@ from mirror.capture.plan import LONGEST_NAME, trigger_name
 from mirror.capture.postgres import TYPES
 from mirror.models import Change
 from mirror.outbox.changes import WHOLE
-from tests.support.mirror.app.models import Follow, Group, Item
+from tests.projects.mirrortest.models import Follow, Group, Item
 from tests.support.mirror.outbox import orders, run
 
 ITEM = Item._meta.db_table
@@ -163,7 +163,7 @@ def test_uninstall_stops_capture_and_keeps_foreign_triggers() -> None:
 
 @pytest.mark.django_db
 def test_missing_table_is_left_to_the_next_migrate() -> None:
-    with isolate_apps("tests.support.mirror.app"):
+    with isolate_apps("tests.projects.mirrortest"):
 
         class Later(models.Model):  # noqa: DJ008
             class Meta:
@@ -205,7 +205,7 @@ def test_watch_on_an_unknown_column_is_refused_before_any_change() -> None:
 @pytest.mark.only_on("sqlite")
 @pytest.mark.django_db
 def test_keys_that_are_equal_only_by_collation_are_different_keys() -> None:
-    with isolate_apps("tests.support.mirror.app"):
+    with isolate_apps("tests.projects.mirrortest"):
 
         class Nocase(models.Model):  # noqa: DJ008
             name = models.CharField(max_length=10, db_collation="NOCASE")

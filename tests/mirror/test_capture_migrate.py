@@ -16,7 +16,7 @@ from mirror.capture import install
 from mirror.models import Change, Identity
 from mirror.outbox.changes import WHOLE
 from mirror.outbox.identity import database_identity
-from tests.support.mirror.app.models import Item, Odd
+from tests.projects.mirrortest.models import Item, Odd
 from tests.support.mirror.outbox import orders, run
 
 pytestmark = [pytest.mark.usefixtures("own_registry"), pytest.mark.also_on("sqlite")]

@@ -19,8 +19,8 @@ from mirror.outbox.changes import WHOLE
 from mirror.redis.clients import relay_client
 from mirror.upkeep import sweeper
 from mirror.warm import marker, triggers
+from tests.projects.mirrortest.models import Item
 from tests.support.mirror import world
-from tests.support.mirror.app.models import Item
 from tests.support.mirror.outbox import orders, run
 from tests.support.warm_mirrors import rebuild
 
@@ -61,7 +61,7 @@ def watching() -> Watching:
     """Return a function that registers a mirror ``called`` which watches the table ``name``."""
 
     def watch(table: str, called: str = "place", *, only: Sequence[str] = (), inserts: bool = True) -> type[Mirror]:
-        with isolate_apps("tests.support.mirror.app"):
+        with isolate_apps("tests.projects.mirrortest"):
 
             class Place(models.Model):  # noqa: DJ008
                 name = models.TextField()

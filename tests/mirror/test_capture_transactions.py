@@ -7,8 +7,8 @@ from django.db import connection, transaction
 
 from mirror.capture import install
 from mirror.models import Change
+from tests.projects.mirrortest.models import Item
 from tests.support.locks import has_lock_wait
-from tests.support.mirror.app.models import Item
 from tests.support.mirror.outbox import changes, of_items, orders, run
 from tests.support.servers import wait_until
 

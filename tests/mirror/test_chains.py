@@ -20,9 +20,10 @@ from mirror.upkeep import rebuild
 from mirror.warm import cold, marker
 from mirror.windows import window
 from mirror.windows.declare import WindowMirror
+from tests.projects.mirrortest.models import Ignoring, Note, Odd, Reading, Writer
+from tests.projects.mirrortest.windows import FeedWindow
+from tests.support.killed import Killed, before, kill
 from tests.support.mirror import world
-from tests.support.mirror.app.models import Ignoring, Note, Odd, Reading, Writer
-from tests.support.mirror.app.windows import FeedWindow
 from tests.support.mirror.outbox import run
 
 pytestmark = [pytest.mark.usefixtures("committed"), pytest.mark.also_on("cluster")]
@@ -49,18 +50,6 @@ def rows() -> int:
     return Change.objects.filter(mirror="tfeed", source="").count()
 
 
-class Crash(BaseException):
-    """Stands for the death of a process."""
-
-
-def crash_before(step: str) -> Any:
-    def crash(at: str) -> None:
-        if at == step:
-            raise Crash
-
-    return crash
-
-
 @contextmanager
 def without_hints() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
@@ -78,20 +67,17 @@ def test_applied_change_orders_one_change_per_owner() -> None:
 @pytest.mark.parametrize("step", ["watch", "read", "write", "mark"])
 def test_crash_before_the_mark_orders_nothing(step: str) -> None:
     keys = edges((1, 2))
-    with pytest.raises(Crash):
-        apply.drain(READING, keys, step=crash_before(step))
+    with pytest.raises(Killed):
+        apply.drain(READING, keys, step=before(step))
     assert (pending("treading"), pending("tfeed")) == (keys, [])
     apply.drain(READING, keys)
     assert (pending("treading"), pending("tfeed")) == ([], ["1"])
 
 
 def test_change_is_not_marked_if_ordering_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*args: object, **kwargs: object) -> None:
-        raise Crash
-
     keys = edges((1, 2))
-    with monkeypatch.context() as patch, pytest.raises(Crash):
-        patch.setattr(changes, "append", fail)
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(changes, "append", kill)
         apply.drain(READING, keys)
     assert pending("treading") == keys
 

@@ -21,7 +21,7 @@ from mirror.conf import setting
 from mirror.doctor import examine
 from mirror.redis.clients import client
 from mirror.relay import signals
-from tests.support.mirror.app.models import Follow, Item
+from tests.projects.mirrortest.models import Follow, Item
 from tests.support.servers import RedisServer
 
 pytestmark = [pytest.mark.usefixtures("own_registry"), pytest.mark.also_on("sqlite")]
@@ -468,7 +468,7 @@ def test_circular_after_is_reported() -> None:
 
 
 def test_key_columns_must_be_integers_text_or_uuids() -> None:
-    with isolate_apps("tests.support.mirror.app"):
+    with isolate_apps("tests.projects.mirrortest"):
 
         class Day(models.Model):  # noqa: DJ008
             day = models.DateField(primary_key=True)
@@ -491,7 +491,7 @@ def test_key_columns_must_be_integers_text_or_uuids() -> None:
 
 
 def test_the_columns_of_an_edge_can_be_told_apart_in_its_key() -> None:
-    with isolate_apps("tests.support.mirror.app"):
+    with isolate_apps("tests.projects.mirrortest"):
 
         class Link(models.Model):  # noqa: DJ008
             source = models.TextField()

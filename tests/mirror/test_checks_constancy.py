@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from mirror import Column, Count, Mirror, register
 from mirror.checks import check_declarations
-from tests.support.mirror.app.models import Group, Item
-from tests.support.mirror.schemas import Sample
+from tests.mirror.schemas import Sample
+from tests.projects.mirrortest.models import Group, Item
 
 pytestmark = pytest.mark.usefixtures("own_registry")
 

@@ -7,7 +7,7 @@ import pytest
 from django.core.checks import run_checks
 
 from mirror import After, Family, Watch, WindowMirror, register
-from tests.support.mirror.app.models import Note, Writer
+from tests.projects.mirrortest.models import Note, Writer
 
 pytestmark = pytest.mark.usefixtures("own_registry")
 

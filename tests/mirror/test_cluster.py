@@ -25,9 +25,10 @@ from mirror.relay import apply, drains
 from mirror.upkeep import replay, sweeper
 from mirror.verify import background, runs
 from mirror.warm import marker
+from tests.projects.mirrortest.models import Item
 from tests.support import crossing
+from tests.support.killed import Killed, kill
 from tests.support.mirror import world
-from tests.support.mirror.app.models import Item
 from tests.support.mirror.items import make
 from tests.support.servers import free_port, wait_until
 from tests.support.servers.cluster import RedisCluster, main_cluster
@@ -39,10 +40,6 @@ pytestmark = [
 ]
 ITEM = registry.get("titem")
 STEPS = range(5)  # begin, claim, stage, entries, finish
-
-
-class Stop(BaseException):
-    """Stands for a kill: no code catches it."""
 
 
 @pytest.fixture
@@ -94,11 +91,8 @@ def test_drain_killed_at_any_step_leaves_no_stray(number: int, at_step: Callable
     drains.drain_all()
     change(item, "b", 2)
 
-    def kill() -> None:
-        raise Stop
-
     at_step(number, kill)
-    with pytest.raises(Stop):
+    with pytest.raises(Killed):
         apply.drain(ITEM, [str(item.pk)])
     change(item, "c", 3)  # the entries of "b" are in no record
     drains.drain_all()

@@ -10,8 +10,8 @@ from mirror.models import Change
 from mirror.outbox.changes import WHOLE
 from mirror.relay import apply
 from mirror.upkeep import rebuild
+from tests.projects.mirrortest.models import Item, Label, Odd
 from tests.support.mirror import world
-from tests.support.mirror.app.models import Item, Label, Odd
 from tests.support.mirror.command import ACTIONS, run
 
 pytestmark = pytest.mark.usefixtures("committed", "no_hints")

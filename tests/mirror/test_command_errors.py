@@ -8,8 +8,8 @@ from mirror.management.commands.mirror import Command
 from mirror.redis.clients import client
 from mirror.upkeep import rebuild
 from mirror.verify import runs
+from tests.projects.mirrortest.models import Item, Label, Odd
 from tests.support.mirror import world
-from tests.support.mirror.app.models import Item, Label, Odd
 from tests.support.mirror.command import ACTIONS, from_shell, run
 from tests.support.mirror.outbox import run as execute
 from tests.support.servers import RedisServer

@@ -7,7 +7,7 @@ from pytest_django.fixtures import Settings
 
 from mirror.management import progress
 from mirror.relay import drains
-from tests.support.mirror.app.models import Odd
+from tests.projects.mirrortest.models import Odd
 from tests.support.mirror.command import Terminal, run
 from tests.support.timings import Timings
 

@@ -15,8 +15,8 @@ from mirror.read import replica
 from mirror.relay import drains, sql_only
 from mirror.upkeep import sweeper
 from mirror.verify import runs
+from tests.projects.mirrortest.models import Item, Label
 from tests.support.mirror import world
-from tests.support.mirror.app.models import Item, Label
 from tests.support.warm_mirrors import OWN
 
 pytestmark = [pytest.mark.usefixtures("committed"), pytest.mark.also_on("sqlite")]

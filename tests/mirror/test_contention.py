@@ -15,9 +15,9 @@ from mirror.outbox import changes
 from mirror.redis.recorder import record
 from mirror.redis.session import Conflict
 from mirror.relay import apply, drains, hints
+from tests.projects.mirrortest.models import Item
 from tests.support.faults.tools import at_once
 from tests.support.mirror import world
-from tests.support.mirror.app.models import Item
 from tests.support.servers import wait_until
 
 pytestmark = [pytest.mark.usefixtures("committed"), pytest.mark.also_on("sqlite", "cluster")]

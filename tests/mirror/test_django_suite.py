@@ -13,7 +13,7 @@ from mirror.metrics import counted
 from mirror.relay import signals
 from tests.django_suite.comparison import Comparison
 from tests.django_suite.declarations import Refused, declare_all
-from tests.support.mirror.app.models import Item, Label
+from tests.projects.mirrortest.models import Item, Label
 
 pytestmark = [
     pytest.mark.usefixtures("committed", "own_registry"),

@@ -21,9 +21,9 @@ from mirror.redis import breaker, client, naming
 from mirror.standalone import notices
 from mirror.standalone.runner import Relay
 from mirror.warm.cold import make_cold
+from tests.projects.mirrortest.visits import pages
 from tests.support.faults.full import full_disk, full_memory
 from tests.support.mirror import world
-from tests.support.mirror.app.visits import pages
 from tests.support.mirror.command import run
 from tests.support.servers import RedisServer
 from tests.support.timeouts import PATIENT_SECONDS

@@ -18,8 +18,8 @@ from mirror.redis.clients import breaker
 from mirror.redis.recorder import record
 from mirror.relay import drains
 from mirror.upkeep import heartbeat, rebuild
-from tests.support.mirror.app.mirrors import ItemMirror
-from tests.support.mirror.app.models import Follow, Group, Item
+from tests.projects.mirrortest.mirrors import ItemMirror
+from tests.projects.mirrortest.models import Follow, Group, Item
 
 pytestmark = pytest.mark.also_on("cluster")
 

@@ -8,7 +8,7 @@ from mirror.comparison.explained import Explained
 from mirror.relay import drains
 from mirror.verify import explain
 from mirror.verify.explain import NothingToExplain
-from tests.support.mirror.app.models import Follow, Item, Label
+from tests.projects.mirrortest.models import Follow, Item, Label
 
 pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("cluster")]
 

@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 
 from mirror import registry
 from mirror.relay import signals
-from tests.support.mirror.app.models import Group, Item, Label
+from tests.projects.mirrortest.models import Group, Item, Label
 
 pytestmark = pytest.mark.usefixtures("committed", "own_registry")
 OPERATIONS: dict[str, Callable[[], object]] = {

@@ -14,9 +14,9 @@ from mirror.redis.clients import relay_client
 from mirror.relay import drains
 from mirror.verify import runs
 from mirror.warm import marker
+from tests.projects.mirrortest.models import Follow, Item, Label
 from tests.support import flush
 from tests.support.mirror import world
-from tests.support.mirror.app.models import Follow, Item, Label
 
 pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("sqlite")]
 OWN = ["titem", "tgroup", "tfollow"]

@@ -16,7 +16,7 @@ from mirror.redis import naming
 from mirror.redis.recorder import record
 from mirror.relay import drains
 from mirror.upkeep import heartbeat, rebuild
-from tests.support.mirror.app.models import Item, Label, Odd
+from tests.projects.mirrortest.models import Item, Label, Odd
 from tests.support.servers import RedisServer, wait_until
 from tests.support.timings import Timings
 

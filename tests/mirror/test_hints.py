@@ -15,8 +15,8 @@ from mirror.outbox import changes
 from mirror.redis.clients import breaker
 from mirror.redis.recorder import record
 from mirror.relay import drains, hints, send
+from tests.projects.mirrortest.models import Group, Item, Label, Odd
 from tests.support.mirror import world
-from tests.support.mirror.app.models import Group, Item, Label, Odd
 from tests.support.servers import RedisServer
 from tests.support.timings import Timings
 

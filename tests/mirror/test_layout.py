@@ -32,7 +32,7 @@ from mirror.capture import install
 from mirror.checks import check_declarations
 from mirror.declare.layout import Layout
 from mirror.declare.paths import DeclarationError
-from tests.support.mirror.app.models import Group, Item, Kinds, Label, Note, Writer
+from tests.projects.mirrortest.models import Group, Item, Kinds, Label, Note, Writer
 from tests.support.mirror.items import drained, make
 from tests.support.mirror.outbox import changes
 
@@ -278,7 +278,7 @@ def derive(model: type[models.Model], *fields: Any) -> Layout:
     return Layout(type("Tested", (Mirror,), {"model": model, "fields": fields}))
 
 
-@isolate_apps("tests.support.mirror.app")
+@isolate_apps("tests.projects.mirrortest")
 def test_binary_columns_and_keys_other_than_the_primary_one_are_refused() -> None:
     target = make_model("Target", code=models.CharField(max_length=5, unique=True))
     link = models.ForeignKey(target, models.CASCADE, to_field="code", related_name="pointing")
@@ -289,7 +289,7 @@ def test_binary_columns_and_keys_other_than_the_primary_one_are_refused() -> Non
         derive(pointing, "body")
 
 
-@isolate_apps("tests.support.mirror.app")
+@isolate_apps("tests.projects.mirrortest")
 def test_reverse_relation_behind_a_foreign_key_is_refused_with_the_models_to_mirror() -> None:
     person = make_model("Person", name=models.CharField(max_length=5))
     make_model("Doctor", person=models.OneToOneField(person, models.CASCADE), licence=models.CharField(max_length=5))
@@ -298,7 +298,7 @@ def test_reverse_relation_behind_a_foreign_key_is_refused_with_the_models_to_mir
         derive(visit, "patient__doctor__licence")
 
 
-@isolate_apps("tests.support.mirror.app")
+@isolate_apps("tests.projects.mirrortest")
 def test_tables_without_constraint_are_watched_for_insertions() -> None:
     shelf = make_model("Shelf", name=models.CharField(max_length=5))
     book = make_model("Book", shelf=models.ForeignKey(shelf, models.DO_NOTHING, db_constraint=False))
@@ -306,7 +306,7 @@ def test_tables_without_constraint_are_watched_for_insertions() -> None:
     assert [(watch.model, watch.inserts) for watch in watches] == [(book, True), (shelf, True)]
 
 
-@isolate_apps("tests.support.mirror.app")
+@isolate_apps("tests.projects.mirrortest")
 def test_inherited_columns_and_one_to_one_relations_are_watched_in_their_tables() -> None:
     place = make_model("Place", name=models.CharField(max_length=5))
     shop = make_model("Shop", place, rent=models.IntegerField())

@@ -21,9 +21,9 @@ from mirror.redis.recorder import record
 from mirror.relay import apply, drains
 from mirror.upkeep import rebuild, sweeper
 from mirror.warm import marker, triggers
+from tests.projects.mirrortest.mirrors import ItemMirror
+from tests.projects.mirrortest.models import Group
 from tests.support.mirror import world
-from tests.support.mirror.app.mirrors import ItemMirror
-from tests.support.mirror.app.models import Group
 from tests.support.mirror.items import make
 
 pytestmark = pytest.mark.also_on("cluster")

@@ -25,8 +25,8 @@ from mirror.relay import apply
 from mirror.relay.drains import drain_all
 from mirror.relay.sql_only import sql_only
 from mirror.upkeep.rebuild import rebuild
-from tests.support.mirror.app.mirrors import ItemMirror
-from tests.support.mirror.app.models import Item, Label
+from tests.projects.mirrortest.mirrors import ItemMirror
+from tests.projects.mirrortest.models import Item, Label
 from tests.support.servers import PATIENCE_SECONDS, RedisServer, wait_until
 
 pytestmark = [

@@ -29,7 +29,7 @@ class Present(models.Manager[models.Model]):
 @pytest.fixture
 def tables(own_registry: None) -> Iterator[tuple[type[models.Model], type[models.Model]]]:
     """Create the tables of a shelf and of its books, which can be deleted softly."""
-    with isolate_apps("tests.support.mirror.app"):
+    with isolate_apps("tests.projects.mirrortest"):
 
         class Shelf(models.Model):
             name = models.CharField(max_length=20)

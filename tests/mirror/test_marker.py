@@ -16,7 +16,7 @@ from mirror.redis.clients import client, incarnation
 from mirror.redis.recorder import record
 from mirror.upkeep import rebuild
 from mirror.warm import marker
-from tests.support.mirror.app.mirrors import ItemMirror
+from tests.projects.mirrortest.mirrors import ItemMirror
 from tests.support.servers import RedisServer
 from tests.support.timings import Timings
 

@@ -24,9 +24,9 @@ from mirror.redis.recorder import record
 from mirror.relay import drains
 from mirror.relay.sql_only import sql_only
 from mirror.warm import cold
+from tests.projects.mirrortest.models import Item
+from tests.projects.mirrortest.visits import look
 from tests.support.mirror import world
-from tests.support.mirror.app.models import Item
-from tests.support.mirror.app.visits import look
 from tests.support.mirror.command import ROOT
 from tests.support.servers import RedisServer
 

@@ -17,7 +17,7 @@ from mirror.outbox import changes
 from mirror.redis.clients import breaker
 from mirror.redis.recorder import record
 from mirror.relay import drains, sql_only
-from tests.support.mirror.app.models import Item, Label, Odd
+from tests.projects.mirrortest.models import Item, Label, Odd
 from tests.support.servers import RedisServer
 from tests.support.timings import Timings
 

@@ -16,8 +16,8 @@ from mirror.models import Change
 from mirror.outbox import changes, spread
 from mirror.redis.recorder import record
 from mirror.relay import drains, send, signals, sql_only
+from tests.projects.mirrortest.models import Group, Item, Label, Odd
 from tests.support.mirror import world
-from tests.support.mirror.app.models import Group, Item, Label, Odd
 
 pytestmark = [pytest.mark.usefixtures("committed"), pytest.mark.also_on("sqlite", "cluster")]
 SENT = list[object]

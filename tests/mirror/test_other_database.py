@@ -14,7 +14,7 @@ from pytest_django.fixtures import Settings
 from mirror.doctor import examine
 from mirror.models import Change
 from mirror.relay import drains
-from tests.support.mirror.app.models import Group, Item
+from tests.projects.mirrortest.models import Group, Item
 
 pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("sqlite")]
 LABEL = Item._meta.label

@@ -16,7 +16,7 @@ from tests.support.mirror.command import ROOT
 from tests.support.servers import RedisServer
 
 pytestmark = pytest.mark.also_on("cluster")
-TESTS: Final = "tests.support.mirror.bookshelf.checks"
+TESTS: Final = "tests.projects.bookshelf.checks"
 RUNNERS: Final = {
     "manage.py test": ("-m", "django", "test", TESTS),
     "manage.py test, two workers": ("-m", "django", "test", "--parallel", "2", TESTS),
@@ -31,14 +31,14 @@ django.setup()
 from django.core.management import call_command
 call_command("migrate", run_syncdb=True, verbosity=0)
 from mirror.upkeep import rebuild
-from tests.support.mirror.bookshelf.models import Volume
+from tests.projects.bookshelf.models import Volume
 Volume.objects.create(pk=1, title="the developer's")
 rebuild.rebuild()
 """
 READ: Final = """
 import django
 django.setup()
-from tests.support.mirror.bookshelf.titles import mirrored_title
+from tests.projects.bookshelf.titles import mirrored_title
 print(mirrored_title(1))
 """
 
@@ -50,7 +50,7 @@ class Bookshelf:
         self.folder = folder
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")} | {
             "BOOKSHELF_FOLDER": str(folder),
-            "DJANGO_SETTINGS_MODULE": "tests.support.mirror.bookshelf.settings",
+            "DJANGO_SETTINGS_MODULE": "tests.projects.bookshelf.settings",
             "REDIS_URL": server.url(),
         }
 

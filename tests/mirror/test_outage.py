@@ -13,9 +13,9 @@ from mirror.redis.clients import breaker, relay_client
 from mirror.upkeep import sweeper
 from mirror.verify import runs
 from mirror.warm import marker
+from tests.projects.mirrortest.models import Item
 from tests.support import warm_mirrors
 from tests.support.mirror import world
-from tests.support.mirror.app.models import Item
 from tests.support.servers import PATIENCE_SECONDS, RedisServer
 from tests.support.timings import Timings
 

@@ -19,8 +19,8 @@ from mirror.redis.recorder import record
 from mirror.relay import signals, sql_only
 from mirror.relay.statements import ANY, find_table
 from mirror.upkeep import rebuild
+from tests.projects.mirrortest.models import Group, Item, Label, Odd
 from tests.support.asynchronous import run_asynchronously
-from tests.support.mirror.app.models import Group, Item, Label, Odd
 from tests.support.mirror.items import drained
 
 pytestmark = [

@@ -8,9 +8,8 @@ from django.db import connection, transaction
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-from tests.support.mirror.app.models import Follow, Group, Item, Label
-from tests.support.mirror.machine import numbers, pick, run
-from tests.support.mirror.note_rules import NoteRules
+from tests.mirror.parity_rules import NoteRules, numbers, pick, run
+from tests.projects.mirrortest.models import Follow, Group, Item, Label
 
 pytestmark = pytest.mark.also_on("sqlite", "cluster")
 

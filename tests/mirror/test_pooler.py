@@ -11,8 +11,8 @@ from redis import Redis
 
 from mirror.doctor import sql
 from mirror.upkeep import heartbeat
+from tests.projects.mirrortest.models import Follow, Item
 from tests.support.mirror import world
-from tests.support.mirror.app.models import Follow, Item
 from tests.support.servers.postgres import NOBODY
 from tests.support.servers.process import Server, free_port
 

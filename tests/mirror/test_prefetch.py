@@ -16,7 +16,7 @@ from mirror.redis.recorder import record
 from mirror.relay import drains
 from mirror.relay.sql_only import sql_only
 from mirror.upkeep import rebuild
-from tests.support.mirror.app.models import Odd
+from tests.projects.mirrortest.models import Odd
 from tests.support.servers import RedisServer
 
 pytestmark = pytest.mark.also_on("cluster")

@@ -27,9 +27,9 @@ from mirror.upkeep import rebuild, replay
 from mirror.verify import runs
 from mirror.visits import consume
 from mirror.warm import cold
-from tests.support.mirror import notes
-from tests.support.mirror.app.models import Item
-from tests.support.mirror.app.visits import look, pages
+from tests.mirror import notes
+from tests.projects.mirrortest.models import Item
+from tests.projects.mirrortest.visits import look, pages
 from tests.support.servers import RedisServer
 from tests.support.warm_mirrors import OWN
 

@@ -11,18 +11,9 @@ from mirror.relay import drains
 from mirror.windows import deliver, push
 from mirror.windows.declare import Reached, WindowMirror
 from mirror.windows.slices import Outcome
-from tests.support.mirror.app.models import Note, Reading, Writer
-from tests.support.mirror.pushing import (
-    Killed,
-    all_right,
-    before,
-    feed,
-    kill,
-    make_readers,
-    pending,
-    push_pending,
-    says,
-)
+from tests.mirror.notes import FEED, all_right, feed, make_readers, pending, push_pending, says
+from tests.projects.mirrortest.models import Note, Reading, Writer
+from tests.support.killed import Killed, before
 from tests.support.timings import Timings
 
 pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("cluster")]
@@ -80,7 +71,7 @@ def test_killed_push_continues_at_its_cursor(readers: list[Writer], redis: Redis
     if nth > 1 and step in ("guard", "finish"):
         nth = 1  # these steps run once per push
     with pytest.raises(Killed):
-        push.push_slices(pending()[:1], 3, at=before(step, kill, nth=nth))
+        push.push_slices(pending()[:1], 3, at=before(step, nth=nth))
     assert all_right(redis, readers)
 
 
@@ -96,7 +87,7 @@ def test_progress_made_in_another_incarnation_is_discarded(readers: list[Writer]
     write(readers[0])
     push.push_slice(pending(), 5)
     for reader in readers:  # the state of an older file
-        redis.zremrangebyrank(feed().record_key(str(reader.pk)), 1, -1)
+        redis.zremrangebyrank(feed(reader), 1, -1)
     Change.objects.filter(cursor__isnull=False).update(incarnation="another")
     push_pending()
     assert all_right(redis, readers)
@@ -128,11 +119,11 @@ def test_batches_are_bounded_and_have_one_command_per_window(monkeypatch: pytest
     monkeypatch.setattr(deliver, "BATCH", 6)
     one = [Reached(str(owner), 1, "5", True) for owner in range(20)]
     two = [Reached(str(owner), 2, "6", True) for owner in range(2)]
-    found = list(deliver.make_batches(feed(), [*one, *two]))
+    found = list(deliver.make_batches(FEED, [*one, *two]))
     assert [batch.windows for batch in found] == [6, 6, 6, 2]
     calls = [command for batch in found for command in batch.commands]
     assert [command[2:6] for command in calls] == [
-        (3, feed().record_key(str(owner)), *feed().sources(str(owner))) for owner in range(20)
+        (3, FEED.record_key(str(owner)), *FEED.sources(str(owner))) for owner in range(20)
     ]
     assert [command[7:] for command in calls] == [(1, "5", "", "1", 2, "6", "", "1")] * 2 + [(1, "5", "", "1")] * 18
 
@@ -151,7 +142,7 @@ class TestWhatFails:
         assert Change.objects.quarantined().get().error == "ZeroDivisionError: of all things"
 
     def test_window_of_the_wrong_type_delays_no_other(self, readers: list[Writer], redis: Redis) -> None:
-        key = feed().record_key(str(readers[3].pk))
+        key = feed(readers[3])
         redis.set(key, "something else")
         note = write(readers[0])
         assert push.push_slices(pending()).outcome is Outcome.DONE
@@ -163,14 +154,14 @@ class TestWhatFails:
 @pytest.fixture
 def poisoned(readers: list[Writer], monkeypatch: pytest.MonkeyPatch) -> Note:
     """Create a note for which ``reach`` fails."""
-    note, old = write(readers[0]), type(feed()).reach
+    note, old = write(readers[0]), type(FEED).reach
 
     def reach(self: WindowMirror, rows: list[str], after: str | None, limit: int) -> list[Reached]:
         if f"{note.pk}:{readers[0].pk}" in rows:
             raise ZeroDivisionError("of all things")
         return old(self, rows, after, limit)
 
-    monkeypatch.setattr(type(feed()), "reach", reach)
+    monkeypatch.setattr(type(FEED), "reach", reach)
     return note
 
 
@@ -179,14 +170,14 @@ class TestOthersAtTheSameRow:
         timings(PUSH_GUARD_SECONDS=7200, PUSH_BUSY_SECONDS=3600)  # longer than the test takes
         write(readers[0])
         with pytest.raises(Killed):
-            push.push_slices(pending(), at=before("deliver", kill))
+            push.push_slices(pending(), at=before("deliver"))
         assert push.push_keys("tfeed", "mirrortest_note") == (0, False)
         assert pending()
 
     def test_row_is_taken_over_after_its_guard_is_no_longer_fresh(self, readers: list[Writer], redis: Redis) -> None:
         write(readers[0])
         with pytest.raises(Killed):
-            push.push_slices(pending(), at=before("deliver", kill))
+            push.push_slices(pending(), at=before("deliver"))
         [guard] = redis.keys(naming.guard("tfeed", "row:*"))
         redis.pexpire(guard, 1000 * (deliver.PUSH_GUARD_SECONDS - deliver.PUSH_BUSY_SECONDS))
         assert push.push_keys("tfeed", "mirrortest_note") == (1, False)

@@ -7,9 +7,9 @@ from mirror.outbox import progress
 from mirror.redis.recorder import record
 from mirror.windows import push, slices, window
 from mirror.windows.slices import Outcome
-from tests.support.mirror.app.models import Note, Writer
-from tests.support.mirror.app.windows import FEED
-from tests.support.mirror.pushing import all_right, before, feed, make_readers, pending, says
+from tests.mirror.notes import FEED, all_right, feed, make_readers, pending, says
+from tests.projects.mirrortest.models import Note, Writer
+from tests.support.killed import before
 
 pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("cluster")]
 READERS, NOTES = 13, 30
@@ -27,36 +27,36 @@ def write_many(writer: Writer) -> list[int]:
 def test_bulk_created_rows_are_pushed_in_one_slice(readers: list[Writer], redis: Redis) -> None:
     ids = write_many(readers[0])
     assert push.push_slice(pending()).applied == NOTES
-    assert [says(redis, reader) for reader in readers] == [ids[: -FEED - 1 : -1]] * READERS
+    assert [says(redis, reader) for reader in readers] == [ids[: -FEED.length - 1 : -1]] * READERS
     assert all_right(redis, readers)
 
 
 @pytest.mark.only_on("single")  # it counts the commands or round trips of one Redis
 def test_cold_windows_receive_no_commands(readers: list[Writer], redis: Redis) -> None:
     warm, cold = readers[1:3], [readers[0], *readers[3:]]
-    redis.delete(*(feed().record_key(str(reader.pk)) for reader in cold))
+    redis.delete(*(feed(reader) for reader in cold))
     write_many(readers[0])
     with record() as seen:
         assert push.push_slice(pending()).applied == NOTES
     sent = [command for command in seen.commands if command.name == "EVALSHA"]
     assert {key for command in sent for key in map(str, command.args) if key.endswith("}:feed")} == {
-        feed().record_key(str(reader.pk)) for reader in warm
+        feed(reader) for reader in warm
     }
-    assert not any(redis.exists(feed().record_key(str(reader.pk))) for reader in cold)
+    assert not any(redis.exists(feed(reader)) for reader in cold)
     assert all_right(redis, warm)
 
 
 def test_window_warmed_during_the_push_has_the_rows(readers: list[Writer], redis: Redis) -> None:
     late = readers[5]
-    redis.delete(feed().record_key(str(late.pk)))
+    redis.delete(feed(late))
     ids = write_many(readers[0])
-    push.push_slices(pending(), at=before("deliver", lambda: window.warm(feed(), str(late.pk))))
-    assert says(redis, late) == ids[: -FEED - 1 : -1]
+    push.push_slices(pending(), at=before("deliver", lambda: window.warm(FEED, str(late.pk))))
+    assert says(redis, late) == ids[: -FEED.length - 1 : -1]
     assert all_right(redis, readers)
 
 
 def test_push_without_any_window_delivers_nothing_and_is_applied(readers: list[Writer], redis: Redis) -> None:
-    redis.delete(*(feed().record_key(str(reader.pk)) for reader in readers))
+    redis.delete(*(feed(reader) for reader in readers))
     write_many(readers[0])
     with record() as seen:
         assert push.push_slices(pending()).outcome is Outcome.DONE

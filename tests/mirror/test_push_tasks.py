@@ -18,8 +18,8 @@ from mirror.relay import drains, send
 from mirror.upkeep import replay, sweeper
 from mirror.warm import marker
 from mirror.windows import push
-from tests.support.mirror.app.models import Note, Writer
-from tests.support.mirror.pushing import SOURCE, all_right, feed, make_readers, pending, push_pending, says
+from tests.mirror.notes import FEED, SOURCE, all_right, feed, make_readers, pending, push_pending, says
+from tests.projects.mirrortest.models import Note, Writer
 from tests.support.servers import RedisServer
 from tests.support.timings import Timings
 
@@ -99,7 +99,7 @@ class TestInTheRequest:
         def reach(*args: object) -> list[Any]:
             raise ZeroDivisionError
 
-        monkeypatch.setattr(type(feed()), "reach", reach)
+        monkeypatch.setattr(type(FEED), "reach", reach)
         write(readers[0])
         assert len(pending()) == 1
         assert sent
@@ -175,7 +175,7 @@ class TestReplay:
         push.push_slices(pending()[:1])
         push.push_slice(pending(), 3)
         for reader in readers:
-            redis.zrem(feed().record_key(str(reader.pk)), whole, partly)
+            redis.zrem(feed(reader), whole, partly)
         now = marker.now(relay_client())
         for name in ("tfeed", "treading", "tignoring"):
             key: Any = naming.marker(name)

@@ -13,7 +13,7 @@ from mirror.redis import naming
 from mirror.relay import drains
 from mirror.upkeep import heartbeat, rebuild
 from mirror.verify import runs
-from tests.support.mirror.app.models import Group, Item
+from tests.projects.mirrortest.models import Group, Item
 from tests.support.mirror.command import run
 from tests.support.servers import wait_until
 

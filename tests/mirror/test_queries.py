@@ -7,7 +7,7 @@ from mirror.models import Change
 from mirror.redis.recorder import record
 from mirror.utils import queries
 from mirror.utils.queries import Query
-from tests.support.mirror.app.models import Item
+from tests.projects.mirrortest.models import Item
 from tests.support.mirror.items import drained, make
 
 pytestmark = [pytest.mark.usefixtures("committed"), pytest.mark.also_on("sqlite")]

@@ -15,7 +15,7 @@ from mirror.redis.recorder import record
 from mirror.relay import drains
 from mirror.relay.sql_only import sql_only, wanted
 from mirror.upkeep import rebuild
-from tests.support.mirror.app.models import Odd
+from tests.projects.mirrortest.models import Odd
 from tests.support.servers import RedisServer
 
 pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("cluster")]

@@ -19,10 +19,10 @@ from mirror.declare.layout import UNLIKE_TEXTS
 from mirror.declare.readers.scores import build_order
 from mirror.relay.sql_only import sql_only
 from mirror.verify import runs
+from tests.mirror.schemas import Create, Declare, Sample, refuse
+from tests.projects.mirrortest.models import Group
 from tests.support.mirror.answers import compare, list_readers
-from tests.support.mirror.app.models import Group
 from tests.support.mirror.items import drained
-from tests.support.mirror.schemas import Create, Declare, Sample, refuse
 
 pytestmark = [pytest.mark.usefixtures("own_registry", "committed", "isolated"), pytest.mark.also_on("sqlite")]
 TRIES = 4  # random arguments of each reader

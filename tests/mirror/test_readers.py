@@ -32,9 +32,9 @@ from mirror.redis.recorder import record
 from mirror.relay.sql_only import sql_only
 from mirror.upkeep import rebuild
 from mirror.verify import runs
-from tests.support.mirror.app.mirrors import FollowEdge, GroupHash, OddMirror
-from tests.support.mirror.app.models import Follow, Group, Item
-from tests.support.mirror.app.windows import NotesOfWriter
+from tests.projects.mirrortest.mirrors import FollowEdge, GroupHash, OddMirror
+from tests.projects.mirrortest.models import Follow, Group, Item
+from tests.projects.mirrortest.windows import NotesOfWriter
 from tests.support.mirror.items import drained, make
 
 pytestmark = [pytest.mark.usefixtures("committed", "own_registry"), pytest.mark.also_on("sqlite", "cluster")]

@@ -18,7 +18,7 @@ from mirror.declare.layout import Layout
 from mirror.declare.paths import DeclarationError
 from mirror.relay.sql_only import sql_only
 from mirror.upkeep import rebuild
-from tests.support.mirror.app.models import Group, Item, Kinds
+from tests.projects.mirrortest.models import Group, Item, Kinds
 from tests.support.mirror.items import drained
 from tests.support.mirror.outbox import run
 
@@ -229,7 +229,7 @@ def test_json_is_refused_in_keys(index: Index) -> None:
 
 @pytest.mark.only_on("postgres")
 def test_each_value_of_an_array_has_a_set() -> None:
-    from tests.support.mirror.app.models import Listed
+    from tests.projects.mirrortest.models import Listed
 
     class ReadListed(Mirror):
         name = "read_listed"

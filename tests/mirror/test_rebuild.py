@@ -17,8 +17,9 @@ from mirror.redis.lease import lease
 from mirror.relay import apply, drains
 from mirror.upkeep import rebuild, replay
 from mirror.warm import marker
+from tests.projects.mirrortest.models import Follow, Group, Item, Label, Odd
+from tests.support.killed import Killed
 from tests.support.mirror import world
-from tests.support.mirror.app.models import Follow, Group, Item, Label, Odd
 from tests.support.servers import RedisServer
 
 pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("cluster")]
@@ -40,10 +41,6 @@ def codes(count: int) -> None:
 
 def arrived(redis: Redis) -> int:
     return len(redis.keys("*todd:*"))
-
-
-class Killed(BaseException):
-    """Stands for the death of a process."""
 
 
 def killed_after(rows: int) -> Callable[[str, int], None]:

@@ -11,7 +11,7 @@ from mirror.relay.drains import drain_all
 from mirror.upkeep.rebuild import _Run, rebuild
 from mirror.verify.runs import verify
 from mirror.warm import marker
-from tests.support.mirror.app.models import Item, Label
+from tests.projects.mirrortest.models import Item, Label
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.also_on("cluster")]
 

@@ -15,9 +15,9 @@ from mirror.relay import drains
 from mirror.upkeep import rebuild
 from mirror.verify import runs, strays
 from mirror.warm import marker
+from tests.projects.mirrortest.mirrors import GroupHash
+from tests.projects.mirrortest.models import Group, Item, Label, Odd
 from tests.support.mirror import world
-from tests.support.mirror.app.mirrors import GroupHash
-from tests.support.mirror.app.models import Group, Item, Label, Odd
 from tests.support.mirror.items import make
 
 pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("cluster")]

@@ -8,7 +8,7 @@ from django.db import connection
 from mirror.redis.clients import client
 from mirror.redis.recorder import active, record
 from mirror.redis.session import Session
-from tests.support.mirror.app.models import Odd
+from tests.projects.mirrortest.models import Odd
 
 pytestmark = [pytest.mark.django_db, pytest.mark.also_on("cluster")]
 

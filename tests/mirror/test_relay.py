@@ -19,8 +19,8 @@ from mirror.redis.session import Conflict
 from mirror.relay import apply, drains
 from mirror.upkeep import rebuild
 from mirror.warm import marker
+from tests.projects.mirrortest.models import Follow, Item, Odd
 from tests.support.mirror import world
-from tests.support.mirror.app.models import Follow, Item, Odd
 from tests.support.servers import RedisServer
 
 pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("sqlite", "cluster")]

@@ -10,8 +10,8 @@ from mirror.redis.clients import relay_client
 from mirror.redis.recorder import record
 from mirror.relay import drains
 from mirror.verify import repair, runs
+from tests.projects.mirrortest.models import Follow, Group, Item, Label
 from tests.support.mirror import world
-from tests.support.mirror.app.models import Follow, Group, Item, Label
 
 pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("cluster")]
 

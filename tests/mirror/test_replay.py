@@ -18,9 +18,10 @@ from mirror.relay import drains
 from mirror.upkeep import rebuild, replay, sweeper
 from mirror.verify import runs
 from mirror.warm import marker, rewind
+from tests.projects.mirrortest.mirrors import ItemMirror
+from tests.projects.mirrortest.models import Follow, Item, Label
+from tests.support.killed import Killed, kill
 from tests.support.mirror import world
-from tests.support.mirror.app.mirrors import ItemMirror
-from tests.support.mirror.app.models import Follow, Item, Label
 
 pytestmark = [
     pytest.mark.usefixtures("committed", "no_hints"),
@@ -143,12 +144,6 @@ def test_redis_with_a_missing_old_or_future_clock_is_rebuilt(remembered: str, lo
 
 
 def test_killed_replay_continues(lost: list[Item], redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Killed(BaseException):
-        pass
-
-    def kill(**options: object) -> None:
-        raise Killed
-
     clock(seconds_ago=300)
     with monkeypatch.context() as patch:
         patch.setattr(drains, "drain_all", kill)

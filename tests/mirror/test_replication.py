@@ -13,8 +13,8 @@ from mirror.models import Change
 from mirror.outbox.changes import WHOLE
 from mirror.relay import drains
 from mirror.verify import runs
+from tests.projects.mirrortest.models import Follow, Item
 from tests.support.mirror import world
-from tests.support.mirror.app.models import Follow, Item
 from tests.support.mirror.outbox import changes, orders, run
 from tests.support.servers import PostgresPublisher, wait_until
 

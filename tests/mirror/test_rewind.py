@@ -25,10 +25,10 @@ from mirror.redis.recorder import record
 from mirror.relay import drains
 from mirror.upkeep import heartbeat, rebuild, replay, sweeper
 from mirror.warm import marker, rewind
+from tests.projects.mirrortest.mirrors import ItemMirror
+from tests.projects.mirrortest.models import Item
 from tests.support import warm_mirrors
 from tests.support.mirror import world
-from tests.support.mirror.app.mirrors import ItemMirror
-from tests.support.mirror.app.models import Item
 from tests.support.mirror.command import run
 
 pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("cluster")]

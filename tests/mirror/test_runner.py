@@ -23,9 +23,10 @@ from mirror.relay import send
 from mirror.standalone import notices
 from mirror.standalone.runner import Relay
 from mirror.windows import window
-from tests.support.mirror import notes, world
-from tests.support.mirror.app.models import Item, Odd, Visited
-from tests.support.mirror.app.visits import look
+from tests.mirror import notes
+from tests.projects.mirrortest.models import Item, Odd, Visited
+from tests.projects.mirrortest.visits import look
+from tests.support.mirror import world
 from tests.support.mirror.command import ROOT, run
 from tests.support.servers import RedisServer, wait_until
 from tests.support.timings import Timings

@@ -15,7 +15,7 @@ from mirror.capture import install
 from mirror.checks.database import check_queries
 from mirror.models import Change
 from mirror.relay import drains
-from tests.support.mirror.schemas import Create, Declare, Sample, assert_equal
+from tests.mirror.schemas import Create, Declare, Sample, assert_equal
 
 pytestmark = [
     pytest.mark.usefixtures("own_registry", "committed", "no_hints", "isolated"),

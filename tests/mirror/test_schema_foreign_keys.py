@@ -6,8 +6,8 @@ from django.db.models import F, OuterRef, Q
 from django.db.models.functions import Now
 
 from mirror import Column, Count, registry
+from tests.mirror.schemas import Create, Declare, Model, Sample, assert_equal, refuse
 from tests.support.mirror.outbox import run
-from tests.support.mirror.schemas import Create, Declare, Model, Sample, assert_equal, refuse
 
 pytestmark = [
     pytest.mark.usefixtures("own_registry", "committed", "no_hints", "isolated"),

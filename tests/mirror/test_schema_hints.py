@@ -9,7 +9,7 @@ from mirror import Mirror, registry
 from mirror.models import Change
 from mirror.outbox.changes import WHOLE
 from mirror.relay import signals
-from tests.support.mirror.schemas import Create, Declare, Model, Sample
+from tests.mirror.schemas import Create, Declare, Model, Sample
 
 pytestmark = [pytest.mark.usefixtures("own_registry", "committed", "isolated"), pytest.mark.also_on("sqlite")]
 

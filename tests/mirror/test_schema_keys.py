@@ -15,7 +15,7 @@ from mirror.outbox.changes import WHOLE
 from mirror.redis.clients import relay_client
 from mirror.relay import drains
 from mirror.warm import marker
-from tests.support.mirror.schemas import Create, Declare, Sample, assert_equal, refuse
+from tests.mirror.schemas import Create, Declare, Sample, assert_equal, refuse
 from tests.support.warm_mirrors import rebuild
 
 pytestmark = [

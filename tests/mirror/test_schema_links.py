@@ -4,7 +4,7 @@ import pytest
 from django.db import models
 
 from mirror import Count, Ids, Names
-from tests.support.mirror.schemas import Create, Declare, Sample, assert_equal, refuse
+from tests.mirror.schemas import Create, Declare, Sample, assert_equal, refuse
 
 pytestmark = [
     pytest.mark.usefixtures("own_registry", "committed", "no_hints", "isolated"),

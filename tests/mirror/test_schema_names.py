@@ -4,7 +4,7 @@ import pytest
 from django.db import models
 
 from mirror import Count, checks
-from tests.support.mirror.schemas import Create, Declare, Sample, assert_equal
+from tests.mirror.schemas import Create, Declare, Sample, assert_equal
 
 pytestmark = [
     pytest.mark.usefixtures("own_registry", "committed", "no_hints", "isolated"),

@@ -18,8 +18,8 @@ from mirror.models import Change
 from mirror.relay import drains
 from mirror.relay.sql_only import sql_only
 from mirror.verify import runs
+from tests.mirror.schemas import Create, Declare, Sample, assert_equal, refuse
 from tests.support.mirror.outbox import run
-from tests.support.mirror.schemas import Create, Declare, Sample, assert_equal, refuse
 
 pytestmark = [
     pytest.mark.usefixtures("own_registry", "committed", "no_hints", "isolated"),

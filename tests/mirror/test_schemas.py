@@ -15,8 +15,8 @@ from mirror.redis.clients import relay_client
 from mirror.relay import drains
 from mirror.upkeep import rebuild
 from mirror.warm import marker, triggers
+from tests.projects.mirrortest.models import Group, Item, Label
 from tests.support.mirror import world
-from tests.support.mirror.app.models import Group, Item, Label
 from tests.support.mirror.outbox import run
 
 pytestmark = [pytest.mark.only_on("postgres"), pytest.mark.usefixtures("committed", "no_hints")]

@@ -15,7 +15,7 @@ from mirror.relay import send
 from mirror.upkeep import rebuild
 from mirror.warm.cold import make_cold
 from mirror.warm.marker import is_warm
-from tests.support.mirror.app.models import Item
+from tests.projects.mirrortest.models import Item
 from tests.support.servers import RedisServer
 from tests.support.tasks import load_tasks
 from tests.support.timings import Timings

@@ -14,10 +14,10 @@ from mirror.relay import drains
 from mirror.upkeep import rebuild, sweeper
 from mirror.verify import runs
 from mirror.warm import marker
-from tests.support.mirror.app.mirrors import ItemMirror
-from tests.support.mirror.app.models import Item
+from tests.mirror.sentinels import SERVICE, SupervisedRedis
+from tests.projects.mirrortest.mirrors import ItemMirror
+from tests.projects.mirrortest.models import Item
 from tests.support.servers import wait_until
-from tests.support.servers.sentinels import SERVICE, SupervisedRedis
 from tests.support.warm_mirrors import OWN
 
 pytestmark = [

@@ -19,7 +19,7 @@ from mirror.redis.clients import client
 from mirror.redis.session import Session
 from mirror.relay import apply, drains
 from mirror.verify import runs
-from tests.support.mirror.app.models import Follow, Group, Item, Note, Writer
+from tests.projects.mirrortest.models import Follow, Group, Item, Note, Writer
 
 pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("cluster")]
 

@@ -7,7 +7,7 @@ from django.db.models.signals import m2m_changed, post_delete
 
 from mirror import Mirror, Watch, register, registry
 from mirror.relay import signals
-from tests.support.mirror.app.models import Follow, Group, Item, Label, Odd
+from tests.projects.mirrortest.models import Follow, Group, Item, Label, Odd
 
 Hint = tuple[str, str, str]
 pytestmark = pytest.mark.django_db

@@ -11,8 +11,9 @@ from mirror.models import Change
 from mirror.outbox import changes as outbox
 from mirror.outbox import spread
 from mirror.relay import drains
+from tests.projects.mirrortest.models import Item, Label
+from tests.support.killed import Killed, kill
 from tests.support.mirror import world
-from tests.support.mirror.app.models import Item, Label
 
 pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("cluster")]
 SOURCE = Label._meta.db_table
@@ -75,12 +76,6 @@ def test_spread_killed_between_slices_continues_at_its_cursor(slices_of_ten: Non
 
 
 def test_spread_killed_within_a_slice_writes_nothing_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Killed(BaseException):
-        pass
-
-    def kill(*args: object, **options: object) -> None:
-        raise Killed
-
     label = Label.objects.create(name="red")
     pks = link(label, 5)
     rename(label)

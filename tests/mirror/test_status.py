@@ -13,8 +13,8 @@ from mirror.redis.recorder import record
 from mirror.relay import drains
 from mirror.status import Status
 from mirror.upkeep import rebuild
-from tests.support.mirror.app.mirrors import LatestItems
-from tests.support.mirror.app.models import Item, Odd
+from tests.projects.mirrortest.mirrors import LatestItems
+from tests.projects.mirrortest.models import Item, Odd
 from tests.support.servers import RedisServer
 
 pytestmark = pytest.mark.usefixtures("committed", "no_hints")

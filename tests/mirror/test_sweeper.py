@@ -15,8 +15,8 @@ from mirror.redis.lease import lease
 from mirror.redis.recorder import record
 from mirror.relay import drains, send
 from mirror.upkeep import sweeper
+from tests.projects.mirrortest.models import Odd
 from tests.support.mirror import world
-from tests.support.mirror.app.models import Odd
 from tests.support.servers import RedisServer
 
 pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("cluster")]

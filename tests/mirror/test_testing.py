@@ -17,7 +17,7 @@ from mirror.relay import drains
 from mirror.testing import MirrorTestMixin
 from mirror.testing.plugin import drain_mirrors
 from mirror.warm import cold
-from tests.support.mirror.app.models import Item
+from tests.projects.mirrortest.models import Item
 
 pytestmark = pytest.mark.also_on("cluster")
 

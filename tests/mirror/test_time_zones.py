@@ -35,8 +35,8 @@ from mirror.redis.clients import relay_client
 from mirror.upkeep import heartbeat, rebuild, replay, sweeper
 from mirror.relay import send
 from mirror.verify.runs import verify
-from tests.support.mirror.bookshelf.models import Volume
-from tests.support.mirror.bookshelf.titles import mirrored_title
+from tests.projects.bookshelf.models import Volume
+from tests.projects.bookshelf.titles import mirrored_title
 
 redis, found = relay_client(), {}
 rebuild.rebuild()
@@ -82,7 +82,7 @@ def test_project_without_time_zones_is_mirrored(
         | {
             "BOOKSHELF_FOLDER": str(tmp_path),
             "BOOKSHELF_ZONE": zone,
-            "DJANGO_SETTINGS_MODULE": "tests.support.mirror.bookshelf.settings",
+            "DJANGO_SETTINGS_MODULE": "tests.projects.bookshelf.settings",
             "REDIS_URL": server.url(),
         }
     )

@@ -18,8 +18,8 @@ from mirror.redis.clients import relay_client
 from mirror.redis.recorder import record
 from mirror.relay.sql_only import sql_only
 from mirror.upkeep import rebuild
-from tests.support.mirror.app.mirrors import GroupHash
-from tests.support.mirror.app.models import Group, Item
+from tests.projects.mirrortest.mirrors import GroupHash
+from tests.projects.mirrortest.models import Group, Item
 from tests.support.mirror.items import drained, make
 
 pytestmark = [pytest.mark.usefixtures("committed", "own_registry"), pytest.mark.also_on("cluster")]

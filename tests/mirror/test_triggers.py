@@ -17,8 +17,8 @@ from mirror.redis.recorder import record
 from mirror.relay import drains, send
 from mirror.upkeep import rebuild, sweeper
 from mirror.warm import marker, triggers
+from tests.projects.mirrortest.models import Item, Reading
 from tests.support.mirror import world
-from tests.support.mirror.app.models import Item, Reading
 from tests.support.mirror.command import run as run_command
 from tests.support.mirror.outbox import orders, run
 from tests.support.timings import Timings

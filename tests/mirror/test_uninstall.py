@@ -12,9 +12,9 @@ from mirror.capture import install
 from mirror.outbox.identity import forget_identity
 from mirror.read import reads
 from mirror.redis import naming
+from tests.projects.mirrortest.models import Item
+from tests.projects.mirrortest.visits import look
 from tests.support.mirror import world
-from tests.support.mirror.app.models import Item
-from tests.support.mirror.app.visits import look
 from tests.support.mirror.command import run
 
 pytestmark = pytest.mark.also_on("cluster")

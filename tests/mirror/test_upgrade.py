@@ -17,8 +17,8 @@ from redis import Redis
 from mirror.capture import install
 from mirror.models import Change
 from mirror.outbox.identity import forget_identity
+from tests.projects.mirrortest.models import Item
 from tests.support.mirror import world
-from tests.support.mirror.app.models import Item
 from tests.support.mirror.command import ROOT
 from tests.support.mirror.outbox import orders, run
 

@@ -15,8 +15,8 @@ from mirror.outbox import changes
 from mirror.redis.clients import relay_client
 from mirror.relay import drains
 from mirror.verify import runs
+from tests.projects.mirrortest.models import Follow, Group, Item, Label
 from tests.support.mirror import world
-from tests.support.mirror.app.models import Follow, Group, Item, Label
 
 pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("cluster")]
 

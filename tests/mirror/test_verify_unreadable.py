@@ -37,7 +37,7 @@ CASES = [
 @pytest.fixture
 def moments(committed: None) -> Iterator[type[models.Model]]:
     """Register a mirror of ten rows, which is warm."""
-    with isolate_apps("tests.support.mirror.app"):
+    with isolate_apps("tests.projects.mirrortest"):
 
         class Moment(models.Model):  # noqa: DJ008
             at = models.DateTimeField(null=True)

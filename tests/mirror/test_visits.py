@@ -23,9 +23,10 @@ from mirror.visits import Visit, VisitKind, consume, register, restore, statuses
 from mirror.visits.consumer import CONSUMER, GROUP, parse_number
 from mirror.visits.declare import unregister
 from mirror.visits.sweep import sweep
-from tests.support.mirror.app.models import Visited
-from tests.support.mirror.app.visits import PAGES, PageVisits, look, pages
-from tests.support.mirror.lives import Lives, Stop, lives
+from tests.projects.mirrortest.models import Visited
+from tests.projects.mirrortest.visits import PAGES, PageVisits, look, pages
+from tests.support.killed import Killed, before
+from tests.support.mirror.lives import Lives, lives
 from tests.support.servers import RedisServer
 
 __all__ = ["lives"]
@@ -58,12 +59,8 @@ def written() -> list[str]:
 def die(at: str) -> None:
     """Kill the consumer before its step ``at``."""
 
-    def step(now: str) -> None:
-        if now == at:
-            raise Stop
-
-    with pytest.raises(Stop):
-        consume(pages, step=step)
+    with pytest.raises(Killed):
+        consume(pages, step=before(at))
 
 
 def count_pending(redis: Redis) -> int:

@@ -12,7 +12,7 @@ from mirror import Mirror, Watch, register, registry
 from mirror.capture import install
 from mirror.capture.plan import Definition, own_tables
 from mirror.outbox.changes import WHOLE
-from tests.support.mirror.app.models import Follow, Group, Item, Label
+from tests.projects.mirrortest.models import Follow, Group, Item, Label
 from tests.support.mirror.outbox import changes, orders, run
 
 ITEM = Item._meta.db_table
@@ -177,7 +177,7 @@ class TestOnly:
 
     @pytest.mark.only_on("sqlite")
     def test_columns_are_compared_bytewise_whatever_their_collation(self, watching: Watching) -> None:
-        with isolate_apps("tests.support.mirror.app"):
+        with isolate_apps("tests.projects.mirrortest"):
 
             class Nocase(models.Model):  # noqa: DJ008
                 name = models.CharField(max_length=10, db_collation="NOCASE")
@@ -331,7 +331,7 @@ def test_narrower_watch_orders_no_rebuild(watching: Watching) -> None:
 
 
 def test_missing_column_is_left_to_the_next_migrate(watching: Watching) -> None:
-    with isolate_apps("tests.support.mirror.app"):
+    with isolate_apps("tests.projects.mirrortest"):
 
         class Later(models.Model):  # noqa: DJ008
             something = models.IntegerField()
@@ -348,7 +348,7 @@ def test_missing_column_is_left_to_the_next_migrate(watching: Watching) -> None:
 
 @pytest.mark.only_on("postgres")
 def test_columns_without_an_equality_operator_are_compared(watching: Watching) -> None:
-    with isolate_apps("tests.support.mirror.app"):
+    with isolate_apps("tests.projects.mirrortest"):
 
         class Plain(models.Model):  # noqa: DJ008
             value = models.TextField()

@@ -12,20 +12,18 @@ from mirror.redis import naming
 from mirror.redis.clients import breaker, client
 from mirror.redis.recorder import record
 from mirror.redis.session import Conflict
-from mirror.relay import apply, send
+from mirror.relay import apply, drains, send
 from mirror.upkeep import rebuild
 from mirror.warm import cold, marker
 from mirror.windows import window
 from mirror.windows.declare import MAKING
 from mirror.windows.kinds import LazyKind
 from mirror.windows.window import Slice
-from tests.support.mirror.app.models import Note, Reading, Writer
-from tests.support.mirror.notes import (
+from tests.mirror.notes import (
     FEED,
     LIFE,
     about,
     cut,
-    drained,
     feed,
     held,
     ignore,
@@ -36,6 +34,7 @@ from tests.support.mirror.notes import (
     windows,
     writer,
 )
+from tests.projects.mirrortest.models import Note, Reading, Writer
 from tests.support.servers import RedisServer
 from tests.support.timings import Timings
 
@@ -53,15 +52,15 @@ def mirrors_are_warm(committed: None, redis: Redis) -> None:
 def test_eager_window_holds_the_newest_rows_and_follows_every_change(redis: Redis) -> None:
     alice = writer("alice")
     first, *others = reversed(notes(alice, 4, "cats"))
-    drained()
+    drains.drain_all()
     assert sliced(alice, name="tnotes") == Slice([*reversed(others), first], False, -1)
     assert sliced("cats", name="ttopic") == Slice(list(reversed(others)), False, -1)
     Note.objects.filter(pk=others[-1]).update(hidden=True)
-    drained()
+    drains.drain_all()
     assert sliced(alice, name="tnotes") == Slice([others[1], others[0], first], True, -1)
     assert sliced("cats", name="ttopic") == Slice([others[1], others[0], first], False, -1)
     Writer.objects.update(active=False)
-    drained()
+    drains.drain_all()
     assert sliced(alice, name="tnotes") == sliced("", name="tnewest") == Slice([], True, -1)
     assert not redis.keys("*notes*")
 
@@ -69,12 +68,12 @@ def test_eager_window_holds_the_newest_rows_and_follows_every_change(redis: Redi
 def test_slice_of_an_eager_window_starts_below_an_id(redis: Redis) -> None:
     alice = writer("alice")
     ids = notes(alice, 4)
-    drained()
+    drains.drain_all()
     assert sliced(alice, ids[0], 2, "tnotes") == Slice(ids[1:3], False, -1)
     assert sliced(alice, ids[3], 2, "tnotes") == Slice([], False, -1)
     drop = Note.objects.filter(pk=ids.pop())
     drop.delete()
-    drained()
+    drains.drain_all()
     assert sliced(alice, ids[1], 2, "tnotes") == Slice(ids[2:], True, -1)
 
 
@@ -82,11 +81,11 @@ def test_slice_of_an_eager_window_starts_below_an_id(redis: Redis) -> None:
 def test_drain_of_an_eager_window_writes_only_the_difference(redis: Redis) -> None:
     alice = writer("alice")
     notes(alice, 4)
-    drained()
+    drains.drain_all()
     key = windows("tnotes").record_key(str(alice.pk))
     (newest,) = notes(alice)
     with record() as seen:
-        drained()
+        drains.drain_all()
     assert redis.zscore(key, newest) == newest
     assert redis.zcard(key) == 4
     added = [command for command in seen.commands if command.name == "ZADD" and command.args[0] != naming.history()]
@@ -100,7 +99,7 @@ def test_unread_window_does_not_exist() -> None:
     bob = writer("bob")
     alice = writer("alice", bob)
     notes(bob, 2)
-    drained()
+    drains.drain_all()
     assert sliced(alice) is None
     assert held(alice) == {}
 
@@ -297,11 +296,11 @@ def test_change_drained_during_a_warm_up_is_in_the_window(redis: Redis, monkeypa
     bob = writer("bob")
     alice = writer("alice", bob)
     ids = notes(bob, 2)
-    drained()
+    drains.drain_all()
 
     def left() -> None:
         Reading.objects.all().delete()
-        drained()
+        drains.drain_all()
 
     during_the_next_read(monkeypatch, left)
     assert warm(alice)
@@ -321,7 +320,7 @@ def test_killed_warm_up_leaves_a_cold_window_that_expires(
             warm(alice)
     assert held(alice) == {"0": MAKING}
     assert 0 < redis.ttl(feed(alice)) <= 3600
-    drained()
+    drains.drain_all()
     apply.drain(FEED, [str(alice.pk)])
     assert held(alice) == {"0": MAKING, str(one): one}  # this note was pushed
     assert sliced(alice) is None
@@ -351,7 +350,7 @@ def test_drain_skips_a_cold_window_and_marks_the_change(redis: Redis) -> None:
     alice = writer("alice")
     notes(bob)
     Reading.objects.create(reader=alice, writer=bob)
-    drained()
+    drains.drain_all()
     assert not redis.exists(feed(alice))
     assert not Change.objects.filter(mirror="tfeed", source="", applied_at=None).exists()
 
@@ -371,17 +370,17 @@ def test_drain_recomputes_a_warm_window(redis: Redis) -> None:
     warm(alice)
     assert held(alice) == cut(*more, *ids[:-2])
     ignore(alice, carl)
-    drained()
+    drains.drain_all()
     assert held(alice) == whole(*ids)
 
 
 def test_window_of_a_deleted_owner_is_deleted_with_its_changes(redis: Redis) -> None:
     alice = writer("alice")
-    drained()
+    drains.drain_all()
     assert warm(alice)
     key = feed(alice)
     alice.delete()
-    drained()
+    drains.drain_all()
     assert not redis.exists(key)
 
 
@@ -389,14 +388,14 @@ def test_notes_of_an_inactive_writer_are_in_no_window() -> None:
     bob = writer("bob")
     alice = writer("alice", bob)
     ids = notes(bob, 2)
-    drained()
+    drains.drain_all()
     assert warm(alice)
     assert warm(bob)
     Writer.objects.filter(pk=bob.pk).update(active=False)
-    drained()
+    drains.drain_all()
     assert held(alice) == held(bob) == whole()
     Writer.objects.filter(pk=bob.pk).update(active=True)
-    drained()
+    drains.drain_all()
     assert held(alice) == held(bob) == whole(*ids)
 
 
@@ -407,7 +406,7 @@ def test_drain_does_not_extend_the_life_of_a_window(redis: Redis) -> None:
     warm(alice)
     redis.expire(feed(alice), 5000)
     Reading.objects.all().delete()
-    drained()
+    drains.drain_all()
     assert held(alice) == whole()
     assert about(redis.ttl(feed(alice))) == 5000
     apply.drain(FEED, [str(alice.pk)], full=True)

@@ -10,13 +10,13 @@ import mirror
 from mirror import WindowMirror
 from mirror.redis import naming
 from mirror.redis.recorder import record
-from mirror.relay import send
+from mirror.relay import drains, send
 from mirror.relay.sql_only import sql_only
 from mirror.upkeep import rebuild
-from tests.support.mirror.app.models import Note
-from tests.support.mirror.app.windows import FEED as LENGTH
-from tests.support.mirror.app.windows import OF_WRITER, FeedWindow, NotesOfTopic, NotesOfWriter
-from tests.support.mirror.notes import drained, feed, notes, warm, writer
+from tests.mirror.notes import feed, notes, warm, writer
+from tests.projects.mirrortest.models import Note
+from tests.projects.mirrortest.windows import FEED as LENGTH
+from tests.projects.mirrortest.windows import OF_WRITER, FeedWindow, NotesOfTopic, NotesOfWriter
 
 pytestmark = pytest.mark.usefixtures("committed", "no_hints")
 ENGINES = pytest.mark.parametrize("engine", ["Redis", "SQL"])
@@ -38,7 +38,7 @@ def test_latest_ids_are_equal_and_continue_below_the_window(window: type[WindowM
     alice, bob = writer("alice"), writer("bob")
     ids = notes(alice, LENGTH + 5)
     notes(bob)
-    drained()
+    drains.drain_all()
     warm(alice)
     with only(engine):
         for size in (1, 3, OF_WRITER, LENGTH, LENGTH + 3, 100):
@@ -56,7 +56,7 @@ def test_latest_ids_are_equal_and_continue_below_the_window(window: type[WindowM
 def test_a_window_answers_in_one_round_trip_and_sql_only_below_it(window: type[WindowMirror], redis: Redis) -> None:
     alice = writer("alice")
     ids = notes(alice, LENGTH + 5)
-    drained()
+    drains.drain_all()
     warm(alice)
     window.latest(alice.pk, 1)  # opens the connection
     for size, below, statements in ((window.length, None, 0), (window.length + 1, None, 1), (2, ids[-2], 1)):
@@ -64,7 +64,7 @@ def test_a_window_answers_in_one_round_trip_and_sql_only_below_it(window: type[W
             window.latest(alice.pk, size, below)
         assert (seen.round_trips, len(seen.sql)) == (1, statements)
     Note.objects.filter(pk__in=ids[2:]).delete()
-    drained()
+    drains.drain_all()
     redis.delete(feed(alice))  # it would remain a cut one
     warm(alice)
     with record() as seen:
@@ -82,7 +82,7 @@ def test_a_cold_window_is_answered_by_sql_and_warmed(redis: Redis, monkeypatch: 
     monkeypatch.setattr(send, "warm", request)
     alice = writer("alice")
     ids = notes(alice, 3)
-    drained()
+    drains.drain_all()
     redis.delete(feed(alice))
     with record() as seen:
         assert FeedWindow.latest(alice.pk, 2) == ids[:2]
@@ -113,7 +113,7 @@ def test_a_read_window_lives_longer(redis: Redis) -> None:
 def test_windows_are_read_together_with_others() -> None:
     alice, bob = writer("alice"), writer("bob")
     hers, his = notes(alice, 3), notes(bob, 2)
-    drained()
+    drains.drain_all()
     NotesOfWriter.latest(alice.pk, 1)
     with record() as seen, mirror.together() as reads:
         one, other = reads(NotesOfWriter.latest, alice.pk, 2), reads(NotesOfWriter.latest, bob.pk, 2)

@@ -21,10 +21,11 @@ from mirror.windows import count as window_count
 from mirror.windows import window
 from mirror.windows.declare import CUT, WHOLE
 from mirror.windows.kinds import LazyKind
+from tests.mirror.notes import FEED, about, cut, feed, held, is_right, notes, sliced, warm, whole, writer
+from tests.projects.mirrortest.models import Reading, Writer
+from tests.support.killed import Killed
 from tests.support.mirror import world
-from tests.support.mirror.app.models import Reading, Writer
 from tests.support.mirror.command import run
-from tests.support.mirror.notes import FEED, about, cut, feed, held, is_right, notes, sliced, warm, whole, writer
 from tests.support.servers import RedisServer
 
 pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("cluster")]
@@ -34,10 +35,6 @@ LAZY = ["treading", "tignoring", "tfeed"]
 @pytest.fixture(autouse=True)
 def chunks_of_two(settings: Settings, committed: None) -> None:
     settings.MIRROR = {**settings.MIRROR, "CHUNK": 2}
-
-
-class Killed(BaseException):
-    """Stands for the death of a process."""
 
 
 def killed_after(rows: int) -> Callable[[str, int], None]:

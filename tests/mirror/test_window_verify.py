@@ -16,14 +16,10 @@ from mirror.relay import drains
 from mirror.verify import explain, repair, runs
 from mirror.windows.declare import MAKING
 from mirror.windows.kinds import LazyKind
-from tests.support import warm_mirrors
-from tests.support.mirror.app.models import Note, Reading, Writer
-from tests.support.mirror.command import run
-from tests.support.mirror.notes import (
+from tests.mirror.notes import (
     FEED,
     about,
     cut,
-    drained,
     feed,
     forget_pushes,
     held,
@@ -33,6 +29,9 @@ from tests.support.mirror.notes import (
     windows,
     writer,
 )
+from tests.projects.mirrortest.models import Note, Reading, Writer
+from tests.support import warm_mirrors
+from tests.support.mirror.command import run
 from tests.support.mirror.outbox import run as execute
 
 pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.also_on("cluster")]
@@ -142,7 +141,7 @@ def test_commands_print_and_repair_differences(alice: Writer, redis: Redis) -> N
 def long(alice: Writer) -> list[int]:
     """Create more notes than a feed holds, so that alice's feed is cut. Return all ids, newest first."""
     ids = [*notes(alice, FEED.length), 13, 12, 11]
-    drained()
+    drains.drain_all()
     assert held(alice) == cut(*ids[: FEED.length])
     assert found() == []
     return ids
@@ -214,7 +213,7 @@ def test_quarantined_push_is_listed_and_its_windows_are_skipped(alice: Writer) -
 @pytest.mark.parametrize("delivered", [False, True])
 def test_rows_cut_off_by_a_pending_push_are_skipped(alice: Writer, delivered: bool, redis: Redis) -> None:
     ids = [*notes(alice, FEED.length - 3), 13, 12, 11]
-    drained()
+    drains.drain_all()
     assert held(alice) == whole(*ids)
     (new,) = notes(alice)
     if delivered:
@@ -346,9 +345,9 @@ def test_model_is_explained_by_the_windows_of_its_rows(alice: Writer) -> None:
 def test_new_reading_is_a_difference_only_until_it_is_drained(alice: Writer) -> None:
     bob = writer("bob")
     notes(bob)
-    drained()
+    drains.drain_all()
     Reading.objects.create(reader=alice, writer=bob)
     assert found("tfeed") == []
     assert explained("tfeed").differs
-    drained()
+    drains.drain_all()
     assert not explained("tfeed").differs

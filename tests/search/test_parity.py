@@ -27,6 +27,7 @@ from mirror.relay.sql_only import sql_only
 from mirror.upkeep.rebuild import rebuild
 from mirror.verify.runs import verify
 from tests.support import state_machines
+from tests.support.killed import Killed
 from tests.support.search.queries import INDEXES, MIRRORS, search_both_ways, warm_search
 
 pytestmark = pytest.mark.also_on("sqlite")
@@ -35,10 +36,6 @@ WORDS = ("winter", "winters", "moth", "Möth", "salt", "the", "1984", "雨夜", 
 text = st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join)
 numbers = st.integers(0, 5)
 Rows = set[tuple[Any, ...]]
-
-
-class Stopped(BaseException):
-    """The simulated end of a process."""
 
 
 def _pick(model: Any, number: int) -> Any:
@@ -113,12 +110,12 @@ class Shelves(RuleBasedStateMachine):
         def stop(*args: Any) -> None:
             if after:
                 replace(*args)
-            raise Stopped
+            raise Killed
 
         mirror.replace = stop  # type: ignore[method-assign, assignment]
         try:
             kind_of(mirror).replace_rows([change.key for change in changes.pending_at_all(mirror.name, 50)])
-        except Stopped:
+        except Killed:
             pass
         finally:
             del mirror.replace

@@ -18,6 +18,7 @@ from shop.services.checkout import begin_checkout
 from shop.services.orders import cancel_order
 from shop.services.payments import pay_order
 from shop.services.settle import settle_all
+from tests.support.killed import Killed
 from tests.support.shop.checkouts import (
     HOME,
     assert_ledger_is_right,
@@ -28,7 +29,6 @@ from tests.support.shop.checkouts import (
     make_payments_due,
 )
 from tests.support.shop.make import make_product
-from tests.support.shop.unreliable_provider import Crash
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.also_on("sqlite")]
 STOCK, FEWEST = 500, 5  # copies; writes of the shortest run
@@ -42,7 +42,7 @@ def killed_before(write: int) -> Generator[None, None, None]:
 
     def execute(do: Callable[..., Any], sql: str, *asked: Any) -> Any:
         if re.search('"shop_|invoices_', sql) and not sql.startswith("SELECT") and next(numbers) == write:
-            raise Crash
+            raise Killed
         return do(sql, *asked)
 
     with connection.execute_wrapper(execute):
@@ -97,7 +97,7 @@ def test_a_crash_before_any_write_leaves_a_state_that_can_be_completed(life: Lif
         try:
             with killed_before(n):
                 step()
-        except Crash:
+        except Killed:
             assert_ledger_is_right({book.pk: STOCK})
             make_payments_due()
             step()

@@ -32,6 +32,7 @@ from shop.services.payments import pay_order
 from shop.services.refunds import refund_order
 from shop.tasks import confirm, remove_old_invoices, tell
 from tests.shop.test_checkout_crashes import killed_before
+from tests.support.killed import Killed
 from tests.support.shop.checkouts import (
     assert_invoices_are_right,
     assert_ledger_is_right,
@@ -42,7 +43,6 @@ from tests.support.shop.checkouts import (
     run_together,
 )
 from tests.support.shop.make import make_order, make_product
-from tests.support.shop.unreliable_provider import Crash
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.also_on("sqlite")]
 GOOD = TypedCard(fake.GOOD_CARD)
@@ -311,7 +311,7 @@ def test_numbers_have_no_gaps_after_races_and_crashes(alice: User) -> None:
         try:
             with killed_before(write):
                 pay_order(order, GOOD)
-        except Crash:
+        except Killed:
             make_payments_due()
             pay_order(order, GOOD)
         assert_no_gaps()

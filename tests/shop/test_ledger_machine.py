@@ -42,11 +42,12 @@ from shop.services.orders import cancel_order, expire_order, mark_order_sent
 from shop.services.payments import find_open_payment, open_payment_page, pay_order, record_answer, refresh_payment
 from shop.services.refunds import refund_order
 from shop.services.settle import settle_all
+from tests.shop.unreliable_provider import UnreliableProvider
 from tests.support import state_machines
+from tests.support.killed import Killed
 from tests.support.shop.carts import make_session
 from tests.support.shop.checkouts import HOME, assert_ledger_is_right, is_money_open
 from tests.support.shop.make import make_product
-from tests.support.shop.unreliable_provider import Crash, UnreliableProvider
 
 pytestmark = pytest.mark.also_on("sqlite")
 
@@ -152,7 +153,7 @@ class Ledger(RuleBasedStateMachine):
     def pay(self, which: int, mood: str) -> None:
         if order := pick(all_orders(), which):
             self.remote.mood = mood
-            with suppress(Refused, Crash):
+            with suppress(Refused, Killed):
                 pay_order(order, TypedCard(fake.GOOD_CARD))
 
     @rule(which=numbers, mood=st.sampled_from(("page", "page, no answer", "on its way", "crash after")))
@@ -160,7 +161,7 @@ class Ledger(RuleBasedStateMachine):
         """Open the provider's page, for the first time or again, and perhaps from another tab."""
         if order := pick(all_orders(), which):
             self.remote.mood = mood
-            with suppress(Refused, Crash):
+            with suppress(Refused, Killed):
                 page = open_payment_page(order, PageRequest(order.pk, order.email, "https://books.example/"))
                 assert not page or self.remote.has_page(page[1:])
 

@@ -20,8 +20,8 @@ from shop.models import Product
 from shop.pagecache import store
 from shop.pagecache.rendering import PageRefused
 from shop.pagecache.stored_page import StoredPage
+from tests.shop import stampede
 from tests.support.servers import RedisServer, wait_until
-from tests.support.shop import stampede_keys as signs
 from tests.support.shop.page_cache import Made, cached_pages, get_page, made, page_path, product
 from tests.support.timeouts import ShortTimeouts, hung
 
@@ -294,7 +294,7 @@ def test_hundreds_of_visitors_at_once_build_the_page_once(
     product: Product, redis: Redis, server: RedisServer, environment: dict[str, str]
 ) -> None:
     """In four processes with different hash seeds, with threads."""
-    command = [sys.executable, "-m", "tests.support.shop.stampede", page_path(product), str(THREADS)]
+    command = [sys.executable, "-m", "tests.shop.stampede", page_path(product), str(THREADS)]
     patient = environment | {"DJANGO_SETTINGS_MODULE": "tests.support.patient_settings"}
     drain_all()
     children = [
@@ -304,11 +304,11 @@ def test_hundreds_of_visitors_at_once_build_the_page_once(
 
     def are_there() -> bool:
         assert all(child.poll() is None for child in children)
-        return int(redis.get(signs.READY) or 0) == PROCESSES
+        return int(redis.get(stampede.READY) or 0) == PROCESSES
 
     wait_until(are_there, "all visitors", 600)
-    redis.set(signs.GO, 1)
+    redis.set(stampede.GO, 1)
     shown = [int(child.communicate(timeout=600)[0]) for child in children]
     assert shown == [THREADS] * PROCESSES
-    assert int(redis.get(signs.MADE) or 0) == 1
+    assert int(redis.get(stampede.MADE) or 0) == 1
     assert len(cached_pages(server)) == 1

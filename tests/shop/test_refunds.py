@@ -32,6 +32,7 @@ from shop.services.payments import pay_order
 from shop.services.refunds import refund_order
 from shop.services.settle import settle_all
 from tests.shop.test_checkout_crashes import killed_before
+from tests.support.killed import Killed
 from tests.support.migrations import use_former_release
 from tests.support.shop.checkouts import (
     assert_ledger_is_right,
@@ -42,7 +43,6 @@ from tests.support.shop.checkouts import (
     run_together,
 )
 from tests.support.shop.make import make_order, make_product
-from tests.support.shop.unreliable_provider import Crash
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.also_on("sqlite")]
 GOOD = TypedCard(fake.GOOD_CARD)
@@ -209,7 +209,7 @@ def test_a_crash_before_any_write_loses_and_doubles_no_refund(alice: User, book:
         try:
             with killed_before(n):
                 refund()
-        except Crash:
+        except Killed:
             assert_ledger_is_right({book.pk: 50})
             refund()
         else:

@@ -22,6 +22,7 @@ from shop.services.refunds import refund_order
 from shop.services.settle import settle_all
 from shop.tasks import tell
 from tests.shop.test_checkout_crashes import killed_before
+from tests.support.killed import Killed
 from tests.support.shop.checkouts import (
     assert_ledger_is_right,
     assert_settled,
@@ -31,7 +32,6 @@ from tests.support.shop.checkouts import (
     run_together,
 )
 from tests.support.shop.make import make_product
-from tests.support.shop.unreliable_provider import Crash
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.also_on("sqlite")]
 
@@ -229,7 +229,7 @@ def test_a_crash_before_any_write_of_a_receipt_changes_nothing(alice: User, book
         try:
             with killed_before(n):
                 receive_return(found.pk, restock=True)
-        except Crash:
+        except Killed:
             assert_ledger_is_right({book.pk: 50})
             receive_return(found.pk, restock=True)
         else:

@@ -28,12 +28,12 @@ def test_a_provider_with_missing_methods_is_an_error(settings: Settings) -> None
 
 def test_the_fake_provider_in_production_is_a_warning(settings: Settings) -> None:
     assert [message.id for message in check_provider_for_production(None)] == ["shop.W001"]
-    settings.PAYMENT_PROVIDER = "tests.support.faults.deadly.AfterTheCharge"
+    settings.PAYMENT_PROVIDER = "tests.faults.deadly.AfterTheCharge"
     assert check_provider_for_production(None) == []
 
 
 def test_a_timeout_as_long_as_the_reservation_is_a_warning(settings: Settings) -> None:
-    settings.PAYMENT_PROVIDER = "tests.support.faults.deadly.AfterTheCharge"
+    settings.PAYMENT_PROVIDER = "tests.faults.deadly.AfterTheCharge"
     settings.PAYMENT_TIMEOUT_SECONDS = 300
     assert [message.id for message in check_provider_for_production(None)] == ["shop.W002"]
 

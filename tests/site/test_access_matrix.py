@@ -15,10 +15,9 @@ from django.contrib.auth.models import Group
 
 from accounts.models import User
 from config.roles import ROLES
+from tests.site.rights import Rights
 from tests.support.matrix.addresses import Address, NoSample, find_addresses
-from tests.support.matrix.browser import HTML, JSON, Browser, text_of
-from tests.support.matrix.pages import is_complete
-from tests.support.matrix.rights import Rights
+from tests.support.matrix.browser import HTML, JSON, Browser, is_complete, text_of
 from tests.support.matrix.world import MatrixWorld, Secret
 
 pytestmark = pytest.mark.django_db

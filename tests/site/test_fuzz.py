@@ -14,10 +14,9 @@ from django.urls import Resolver404, resolve
 from hypothesis import HealthCheck, Phase, given, settings
 from redis import Redis
 
+from tests.site.fuzz import Form, find_forms, requests, send
 from tests.support.matrix.addresses import Address, find_addresses
-from tests.support.matrix.browser import Browser, text_of
-from tests.support.matrix.fuzz import Form, find_forms, requests, send
-from tests.support.matrix.pages import is_complete
+from tests.support.matrix.browser import Browser, is_complete, text_of
 from tests.support.matrix.world import MatrixWorld
 
 pytestmark = pytest.mark.django_db

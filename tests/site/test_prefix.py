@@ -16,9 +16,9 @@ from mirror.relay.drains import drain_all
 from mirror.verify import runs
 from social.models import Post
 from tests.support.mirror.command import run
-from tests.support.names.world import World
 from tests.support.servers import RedisServer
 from tests.support.warm_mirrors import SITE, rebuild
+from tests.support.world import World
 
 pytestmark = pytest.mark.django_db(transaction=True)
 END: Final = b"the end of the scenario"

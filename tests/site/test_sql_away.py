@@ -17,7 +17,7 @@ from mirror.windows.declare import WindowMirror
 from shop.book_views import decay
 from tests.support import warm_mirrors
 from tests.support.catalog.warm import own_copy
-from tests.support.names.world import World
+from tests.support.world import World
 
 __all__ = ["own_copy"]
 pytestmark = pytest.mark.django_db(transaction=True)

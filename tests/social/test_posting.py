@@ -17,9 +17,9 @@ from mirror.redis.recorder import record
 from social import keys
 from social.models import Hashtag, Mention, Post, Pulled
 from social.services.posts import create_post, delete_post
+from tests.social.small_town import Visitor
 from tests.support.catalog.make import make_book
 from tests.support.social.timelines import make_users
-from tests.support.social.town import Visitor
 
 JSON = "application/json"
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -32,17 +32,20 @@ from social.models import Block, Follow, Hashtag, Like, Mention, Mute, Post, new
 from social.reviews import services as reviews
 from social.services import likes, people, posts
 from social.timelines import pulling
+from tests.social import small_town
+from tests.social import timeline_parity as parity
+from tests.social.crash_points import at_point
+from tests.social.small_town import Visitor
 from tests.support import state_machines
+from tests.support.killed import Killed, kill
 from tests.support.servers.cluster import open_state
-from tests.support.social import parity, town
-from tests.support.social.crash_points import Crash, at_point
+from tests.support.social import town
 from tests.support.social.naive import facts
-from tests.support.social.town import Visitor
 
 pytestmark = pytest.mark.also_on("sqlite")
 
 PEOPLE: Final = 5
-SAID: Final = 2 * town.WINDOW
+SAID: Final = 2 * small_town.WINDOW
 TAGS: Final = ("tea", "rain")
 TODAY: Final = date(2026, 5, 4)
 Action = tuple[str, int, int]
@@ -87,9 +90,9 @@ class Town(RuleBasedStateMachine):
         self.habits = sorted(habits or ACTIONS)
         self.redis = open_state()
         self.redis.flushall()
-        town.delete_everything()
+        small_town.delete_everything()
         breaker.reset()
-        self.small = town.small_town()
+        self.small = small_town.small_town()
         self.queued_tasks = self.small.__enter__()
         self.flush = hints.flush
         if not hints_work:
@@ -150,14 +153,11 @@ class Town(RuleBasedStateMachine):
 
     @rule(does=actions, point=st.integers(0, 40))
     def the_process_dies(self, does: Action, point: int) -> None:
-        def crash() -> None:
-            raise Crash
-
         self.alone = False
         try:
-            with at_point(point, crash, in_transactions=True):
+            with at_point(point, kill, in_transactions=True):
                 self.do(does)
-        except Crash:
+        except Killed:
             hints._due.__init__()  # type: ignore[misc]
             connection.rollback() if connection.in_atomic_block else None
         finally:

@@ -3,6 +3,8 @@
 import os
 import re
 import signal
+import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -16,12 +18,13 @@ from redis import Redis
 from demo.environment import generate_environment
 from tests.storm.cluster import KINDS as CLUSTER_KINDS
 from tests.storm.cluster import StateCluster
-from tests.support.faults.crew import WORKER, Crew, execute
+from tests.support.faults.crew import WORKER, Crew
 from tests.support.faults.forked import Forked
 from tests.support.servers import (
     PATIENCE_SECONDS,
     PostgresServer,
     RedisServer,
+    die_with_parent,
     free_port,
     temporary_folder,
     wait_until,
@@ -33,6 +36,20 @@ REDIS_KINDS = ("kill", "stop", "empty", "roll back", "fill", "partition")
 DATABASE = "storm"
 TEND_SECONDS = 0.2
 STANDALONE_RELAY = "django mirror run"
+
+
+def execute(command: list[str], environment: dict[str, str], log: Path) -> subprocess.Popen[bytes]:
+    """Run ``python -m COMMAND`` as users do. ``Forked`` costs less processor time."""
+    with log.open("ab") as output:
+        return subprocess.Popen(
+            [sys.executable, "-m", *command],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            preexec_fn=die_with_parent(),
+        )
 
 
 class LastingPostgres(PostgresServer):

@@ -27,11 +27,11 @@ def take_hinted_tasks(server: RedisServer | None = None, start: str = "accounts.
     return found
 
 
-def deliver_emails(server: RedisServer | None = None) -> list[EmailMultiAlternatives]:
-    """Run the tasks in the broker and return the emails that they sent."""
+def deliver_emails(server: RedisServer | None = None, start: str = "accounts.") -> list[EmailMultiAlternatives]:
+    """Run the tasks in the broker with names that start with ``start``, and return the emails that they sent."""
     before = len(mail.outbox)
     load_tasks()
-    for name, args in take_hinted_tasks(server):
+    for name, args in take_hinted_tasks(server, start):
         current_app.tasks[name](*args)
     return mail.outbox[before:]  # type: ignore[return-value]
 

@@ -52,14 +52,19 @@ def write(folder: Path, books: str | bytes, tags: str | bytes = "", links: str |
     return folder
 
 
-def write_first_books(folder: Path, target: Path, count: int) -> Path:
-    """Write the first books of a folder, in its order, their tags and all names of tags. Return ``target``."""
+def write_first_books(folder: Path, target: Path, count: int, *, all_tags: bool = True) -> Path:
+    """Write the first books of a folder, in its order, with their tags. Return ``target``.
+
+    all_tags: also write the names of tags that none of these books has.
+    """
     books = list(islice(read_rows(folder, "books.csv"), count))
     numbers = {row["goodreads_book_id"] for row in books}
+    links = [row for row in read_rows(folder, "book_tags.csv") if row["goodreads_book_id"] in numbers]
+    used = {row["tag_id"] for row in links}
+    tags = [row for row in read_rows(folder, "tags.csv") if all_tags or row["tag_id"] in used]
     _write_rows(target / "books.csv", books)
-    _write_rows(target / "tags.csv", list(read_rows(folder, "tags.csv")))
-    links = read_rows(folder, "book_tags.csv")
-    _write_rows(target / "book_tags.csv", [row for row in links if row["goodreads_book_id"] in numbers])
+    _write_rows(target / "tags.csv", tags)
+    _write_rows(target / "book_tags.csv", links)
     return target
 
 

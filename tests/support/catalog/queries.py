@@ -7,18 +7,8 @@ from hypothesis import strategies as st
 
 from catalog.query import And, Node, Not, Or, Tag
 
-ORDERS = [
-    "popular",
-    "newest",
-    "rating",
-    "title",
-    "price",
-    "-popular",
-    "-newest",
-    "-rating",
-    "-title",
-    "-price",
-]  # the shop adds the orders by price
+# The shop adds the orders by price.
+ORDERS = [f"{sign}{name}" for sign in ("", "-") for name in ("popular", "newest", "rating", "title", "price")]
 NAMES = [*"abcdef", "young-adult", "-", '"', "a b", "\\", "a&b", "--1-", "武侠"]
 FIELDS = {"popular": "popularity", "newest": "year", "title": "title_key", "price": "price", "rating": "rating"}
 

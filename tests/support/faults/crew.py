@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -11,26 +10,12 @@ from pathlib import Path
 from mirror.redis import naming
 from tests.support.faults.forked import Forked
 from tests.support.faults.standing import SAYS
-from tests.support.servers import RedisServer, die_with_parent, wait_until
+from tests.support.servers import RedisServer, wait_until
 
 WORKER = "celery -A config worker -Q relay,fanout,rebuild,default -c 2 --without-mingle --without-gossip -l warning"
 ALONE = WORKER.replace("-c 2", "-c 1")  # one process does all the work, so that calls can be counted
 BEAT = "celery -A config beat --pidfile= -l warning"
 Child = Forked | subprocess.Popen[bytes]
-
-
-def execute(command: list[str], environment: dict[str, str], log: Path) -> subprocess.Popen[bytes]:
-    """Run ``python -m COMMAND`` as users do. ``Forked`` costs less processor time."""
-    with log.open("ab") as output:
-        return subprocess.Popen(
-            [sys.executable, "-m", *command],
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            preexec_fn=die_with_parent(),
-        )
 
 
 class Crew:

@@ -17,8 +17,8 @@ from mirror.models import Change
 from mirror.read.reads import read
 from mirror.redis.clients import relay_client
 from mirror.verify import runs
+from tests.projects.mirrortest.models import Follow, Item, Label
 from tests.support.mirror import world
-from tests.support.mirror.app.models import Follow, Item, Label
 from tests.support.servers import PATIENCE_SECONDS, wait_until
 
 

@@ -4,18 +4,37 @@ from collections.abc import Mapping
 from http.client import HTTPException
 from http.cookiejar import CookieJar
 from typing import Any, NamedTuple
-from urllib.error import URLError
 from urllib.parse import urlencode
-from urllib.request import HTTPCookieProcessor, build_opener
+from urllib.request import HTTPCookieProcessor, build_opener, urlopen
 
 import orjson
 
+from tests.projects.mirrortest.models import Item
 from tests.support.faults.crew import Crew
-from tests.support.mirror.app.models import Item
 from tests.support.servers import PATIENCE_SECONDS, free_port, wait_until
 
-WEB = "granian --interface rsgi --no-ws --http 1 --workers 1 --log-level warning config.rsgi:application"
+WEB = (
+    "granian --interface rsgi --no-ws --http 1 --workers {workers} --respawn-failed-workers --log-level warning"
+    " --port {port} config.rsgi:application"
+)
 BOUND_SECONDS = 1.0  # promised time of a page while Redis or the broker hangs
+
+
+def start_site(crew: Crew, workers: int = 1, /, **environment: str) -> int:
+    """Start the site as the Procfile does, with so many processes. Return its port when it answers."""
+    port = free_port()
+    own = {"PAYMENT_CALLBACK_URL": f"http://127.0.0.1:{port}/shop/payments/callback/"}
+    crew.start("web", WEB.format(workers=workers, port=port), **own, **environment)
+    wait_until(lambda: _is_up(port), "the start of the web server")
+    return port
+
+
+def _is_up(port: int) -> bool:
+    try:
+        with urlopen(f"http://127.0.0.1:{port}/healthz", timeout=PATIENCE_SECONDS):
+            return True
+    except (OSError, HTTPException):
+        return False
 
 
 class Cost(NamedTuple):
@@ -35,21 +54,14 @@ class Web:
     """The site as a separate process, with one visitor."""
 
     def __init__(self, crew: Crew) -> None:
-        self.address, self.costs = f"http://127.0.0.1:{free_port()}", crew.folder / "costs"
+        self.costs = crew.folder / "costs"
         self.costs.touch()
-        self.child = crew.start("web", f"{WEB} --port {self.address.rpartition(':')[2]}", COSTS_FILE=str(self.costs))
+        self.address = f"http://127.0.0.1:{start_site(crew, COSTS_FILE=str(self.costs))}"
         self.new_visitor()
-        wait_until(self.is_up, "the start of the web server")
 
     def new_visitor(self) -> None:
         """Continue as another visitor, without cookies."""
         self.visitor = build_opener(HTTPCookieProcessor(CookieJar()))
-
-    def is_up(self) -> bool:
-        try:
-            return self.fetch("/healthz") is not None
-        except (URLError, OSError, HTTPException):
-            return False
 
     def fetch(self, path: str, form: Mapping[str, str] | None = None) -> str:
         """Return the page, however long it takes. Raise HTTPError for an error page."""

@@ -1,16 +1,20 @@
-"""Helpers shared by the tests of the login log: a plain table as oracle, and a stop at any step."""
+"""Users and logins as rows of SQL, as marks in a plain set, and in Redis."""
 
 from collections.abc import Iterable
 from datetime import date, timedelta
+from random import Random
 
 from redis import Redis
 
 from accounts.models import User
-from loginlog import days, selectors
+from loginlog import days, selectors, services
+from loginlog.days import list_days
 from loginlog.mirrors import NAME
 from loginlog.storage.reading import Span
 from mirror.redis import tag_of
+from mirror.redis.recorder import Recording
 from mirror.relay import drains
+from tests.support.loginlog.naive import Mark
 from tests.support.warm_mirrors import rebuild
 
 Row = tuple[int, str, date]  # user id, user type on that day, day
@@ -63,18 +67,28 @@ def keys_of(redis: Redis, start: str) -> list[str]:
     return sorted(name.decode().removeprefix(tag) for name in found)
 
 
-class Stopped(BaseException):
-    """Raised at the step where the process is supposed to end."""
+def make_users(count: int) -> list[User]:
+    """Create ``count`` users."""
+    return User.objects.bulk_create(User(username=f"reader {n}", password="!") for n in range(count))
 
 
-class StopAt:
-    """Raise ``Stopped`` when the step ``name`` is reached for the ``count``-th time. Pass it as ``step``."""
+def write_marks(marks: Iterable[Mark]) -> None:
+    """Write these marks, and mirror them."""
+    services.mark_logins((user, kind, day) for day, kind, user in sorted(marks))
+    mirror_logins()
 
-    def __init__(self, name: str, count: int = 1) -> None:
-        self.name, self.left = name, count
 
-    def __call__(self, name: str) -> None:
-        if name == self.name:
-            self.left -= 1
-            if self.left == 0:
-                raise Stopped(name)
+def random_marks(users: Iterable[User], first: date, last: date, seed: int = 1) -> set[Mark]:
+    """Return random marks of random types: some users log in daily, others rarely."""
+    random = Random(seed)
+    made: set[Mark] = set()
+    for user in users:
+        keen, start = random.random(), random.choice(list_days(first, last))
+        made |= {(day, random.choice(TYPES), user.pk) for day in list_days(start, last) if random.random() < keen}
+    return made
+
+
+def count_round_trips(seen: Recording) -> int:
+    """Return the number of round trips that read keys of the login log."""
+    found = {c.trip for c in seen.commands if any("loginL" in k or "loginD" in k or "loginlog" in k for k in c.named())}
+    return len(found)

@@ -9,10 +9,9 @@ from urllib.parse import quote
 from django.contrib import admin
 from django.contrib.admin.utils import quote as quote_pk
 from django.db.models import Model
-from django.urls import get_resolver
+from django.urls import URLPattern, URLResolver, get_resolver
 
 from tests.support.matrix.world import MatrixWorld
-from tests.support.names.addresses import walk
 
 ARGUMENT: Final = re.compile(r"<(?:\w+:)?(\w+)>|\(\?P<(\w+)>[^)]*\)")
 ADMIN: Final = "admin/"
@@ -34,6 +33,19 @@ class Address(NamedTuple):
     def is_of_admin(self) -> bool:
         """Whether the address belongs to the admin."""
         return self.path.startswith(f"/{ADMIN}")
+
+
+def walk(
+    resolver: URLResolver, route: str = "", space: str = "", *, with_admin: bool = False
+) -> Iterator[tuple[str, str]]:
+    """Yield (route, full name) of each pattern below a resolver; the name is "" for an unnamed pattern."""
+    for entry in resolver.url_patterns:
+        here = route + str(entry.pattern)
+        if isinstance(entry, URLPattern):
+            yield here, f"{space}{entry.name}" if entry.name else ""
+        elif with_admin or entry.namespace != "admin":
+            deeper = f"{space}{entry.namespace}:" if entry.namespace else space
+            yield from walk(entry, here, deeper, with_admin=with_admin)
 
 
 class NoSample(Exception):

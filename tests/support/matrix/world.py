@@ -55,8 +55,8 @@ from social.moderation.services.decisions import Ruling, decide_case
 from social.moderation.services.reports import Reporter, report_target
 from social.moderation.targets import find_target
 from tests.support.matrix.browser import Browser
-from tests.support.names.world import World
 from tests.support.shop.make import make_order, make_product
+from tests.support.world import World
 
 GUEST_VIEWS: Final = ("order", "pay", "cancel", "claim", "return_books", "return_slip", "invoice")
 FEW: Final = 3  # copies of the product in the cart

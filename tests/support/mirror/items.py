@@ -4,7 +4,7 @@ from typing import Any
 
 from mirror.models import Change
 from mirror.relay import drains
-from tests.support.mirror.app.models import Item, Label
+from tests.projects.mirrortest.models import Item, Label
 
 
 def make(name: str, *labels: str, **values: Any) -> Item:

@@ -10,10 +10,6 @@ from mirror.redis.clients import client, relay_client
 from mirror.redis.pool import incarnation_of
 
 
-class Stop(BaseException):
-    """Stands for a kill: no code catches it."""
-
-
 class Lives:
     """Simulated incarnations of one server that is never restarted."""
 

@@ -6,7 +6,7 @@ from django.db import connection
 
 from mirror.models import Change
 from mirror.outbox.changes import WHOLE
-from tests.support.mirror.app.models import Item
+from tests.projects.mirrortest.models import Item
 
 Line = tuple[str, str, str]
 

@@ -9,19 +9,12 @@ from mirror import registry
 from mirror.redis.clients import breaker
 from mirror.relay import drains
 from mirror.upkeep import rebuild, sweeper
+from tests.projects.mirrortest.models import Follow, Group, Ignoring, Item, Note, Reading
 from tests.support import warm_mirrors
-from tests.support.mirror.app.models import Follow, Group, Ignoring, Item, Note, Reading
 
 World = dict[str, Any]
-OURS = (
-    "titem",
-    "tgroup:",
-    "tuid:",
-    "{tlabel}:",
-    "twriter:",
-    "{ttopic}:",
-    "tnotes:",
-)  # prefixes of the test application's keys
+# Prefixes of the test application's keys.
+OURS = ("titem", "tgroup:", "tuid:", "{tlabel}:", "twriter:", "{ttopic}:", "tnotes:")
 
 
 def dump(redis: Redis) -> World:

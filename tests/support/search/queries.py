@@ -1,9 +1,8 @@
 """Search in Redis and in SQL alike, and search with typing errors."""
 
-import csv
 import random
 import string
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from catalog.search.selectors import SearchResults, search
 from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
 from mirror.relay.sql_only import sql_only
-from tests.support.catalog.goodbooks import read_rows
+from tests.support.catalog.goodbooks import write_first_books
 from tests.support.warm_mirrors import rebuild
 
 MIRRORS = ["book", "tag", "product", "user", "shun", "document", "term"]
@@ -32,22 +31,9 @@ def load_books(folder: Path, limit: int, part: Path) -> None:
 
     part: an empty folder for the reduced files.
     """
-    books = _copy(folder, part, "books.csv", lambda row: int(row["book_id"]) <= limit)
-    ids = {row["goodreads_book_id"] for row in books}
-    links = _copy(folder, part, "book_tags.csv", lambda row: row["goodreads_book_id"] in ids)
-    tags = {row["tag_id"] for row in links}
-    _copy(folder, part, "tags.csv", lambda row: row["tag_id"] in tags)
+    write_first_books(folder, part, limit, all_tags=False)
     call_command("import_goodbooks", str(part), "--books-only", verbosity=0)
     warm_search()
-
-
-def _copy(folder: Path, part: Path, name: str, is_wanted: Callable[[dict[str, str]], bool]) -> list[dict[str, str]]:
-    rows = [row for row in read_rows(folder, name) if is_wanted(row)]
-    with (part / name).open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
-    return rows
 
 
 def shown(found: SearchResults) -> dict[str, Any]:

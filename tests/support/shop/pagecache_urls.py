@@ -1,12 +1,11 @@
 """The URLs of the site, with added views that are declared for the page cache although they must not be cached."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from django.contrib import messages
 from django.db import connection
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
-from django.http.response import HttpResponseBase
 from django.template import engines
 from django.urls import include, path
 
@@ -14,11 +13,12 @@ from catalog.selectors import get_book
 from common.public_pages import public_page
 from mirror.redis.clients import client
 
-FRAME = "<p>{{ text }}</p>"
+FRAME: Final = "<p>{{ text }}</p>"
+View = Callable[[HttpRequest, int], Any]
 
 
-def _page(request: HttpRequest, text: str = "well", body: str = FRAME) -> HttpResponse:
-    return HttpResponse(engines["jinja2"].from_string(body).render({"text": text}, request))
+def _page(request: HttpRequest, text: object = "well") -> HttpResponse:
+    return HttpResponse(engines["jinja2"].from_string(FRAME).render({"text": str(text)}, request))
 
 
 def well(request: HttpRequest, pk: int) -> HttpResponse:
@@ -27,79 +27,48 @@ def well(request: HttpRequest, pk: int) -> HttpResponse:
     return _page(request, book["title"] if book else "")
 
 
-def sets_a_cookie(request: HttpRequest, pk: int) -> HttpResponse:
-    response = _page(request)
-    response.set_cookie("taste", "sweet")
-    return response
+def _with_text(find: Callable[[HttpRequest], object]) -> View:
+    """Return a view of a page with this text."""
+    return lambda request, pk: _page(request, find(request))
 
 
-def reads_the_session(request: HttpRequest, pk: int) -> HttpResponse:
-    return _page(request, str(request.session.get("name", "")))
+def _changed(change: Callable[[HttpResponse], object]) -> View:
+    """Return a view of a page that is changed."""
 
-
-def writes_the_session(request: HttpRequest, pk: int) -> HttpResponse:
-    request.session["name"] = "alice"
-    return _page(request)
-
-
-def asks_who_it_is(request: HttpRequest, pk: int) -> HttpResponse:
-    return _page(request, str(request.user))
-
-
-def leaves_a_message(request: HttpRequest, pk: int) -> HttpResponse:
-    messages.success(request, "Well done.")
-    return _page(request)
-
-
-def is_an_error(request: HttpRequest, pk: int) -> HttpResponse:
-    response = _page(request)
-    response.status_code = 404
-    return response
-
-
-def is_no_html(request: HttpRequest, pk: int) -> HttpResponse:
-    return HttpResponse("well", content_type="text/plain")
-
-
-def streams(request: HttpRequest, pk: int) -> HttpResponseBase:
-    return StreamingHttpResponse(iter(["well"]))
-
-
-def asks_redis(request: HttpRequest, pk: int) -> HttpResponse:
-    return _page(request, str(client().exists("something else")))
-
-
-def asks_sql(request: HttpRequest, pk: int) -> HttpResponse:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT 1")
-    return _page(request)
-
-
-def _with_header(name: str, value: str) -> Callable[[HttpRequest, int], HttpResponse]:
     def view(request: HttpRequest, pk: int) -> HttpResponse:
         response = _page(request)
-        response[name] = value
+        change(response)
         return response
 
     return view
 
 
-OWN = (
-    sets_a_cookie, reads_the_session, writes_the_session, asks_who_it_is, leaves_a_message, is_an_error, is_no_html,
-    streams, asks_redis, asks_sql,
-)  # fmt: skip
-HEADERS = {
-    "varies_by_cookie": ("Vary", "Cookie"),
-    "varies_by_everything": ("Vary", "*"),
-    "is_private": ("Cache-Control", "private, max-age=0"),
-    "is_not_to_be_stored": ("Cache-Control", "no-store"),
-    "is_compressed": ("Content-Encoding", "br"),
+def _with_header(name: str, value: str) -> View:
+    return _changed(lambda response: response.headers.setdefault(name, value))
+
+
+VIEWS: Final[dict[str, View]] = {
+    "sets_a_cookie": _changed(lambda response: response.set_cookie("taste", "sweet")),
+    "reads_the_session": _with_text(lambda request: request.session.get("name", "")),
+    "writes_the_session": _with_text(lambda request: request.session.update({"name": "alice"})),
+    "asks_who_it_is": _with_text(lambda request: request.user),
+    "leaves_a_message": _with_text(lambda request: messages.success(request, "Well done.")),
+    "is_an_error": _changed(lambda response: setattr(response, "status_code", 404)),
+    "is_no_html": lambda request, pk: HttpResponse("well", content_type="text/plain"),
+    "streams": lambda request, pk: StreamingHttpResponse(iter(["well"])),
+    "asks_redis": _with_text(lambda request: client().exists("something else")),
+    "asks_sql": _with_text(lambda request: connection.cursor().execute("SELECT 1")),
+    "varies_by_cookie": _with_header("Vary", "Cookie"),
+    "varies_by_everything": _with_header("Vary", "*"),
+    "is_private": _with_header("Cache-Control", "private, max-age=0"),
+    "is_not_to_be_stored": _with_header("Cache-Control", "no-store"),
+    "is_compressed": _with_header("Content-Encoding", "br"),
 }
-VIEWS: dict[str, Any] = {view.__name__: public_page()(view) for view in OWN}
-VIEWS |= {name: public_page()(_with_header(*header)) for name, header in HEADERS.items()}
-PAGES = {"well": public_page()(well), **VIEWS}
 urlpatterns = [
-    *(path(f"pages/{name}/<int:pk>/", view, name=name) for name, view in PAGES.items()),
+    *(
+        path(f"pages/{name}/<int:pk>/", public_page()(view), name=name)
+        for name, view in {"well": well, **VIEWS}.items()
+    ),
     path("", include("config.urls")),
 ]
 handler404, handler500 = "common.web.errors.not_found", "common.web.errors.server_error"

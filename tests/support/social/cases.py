@@ -2,9 +2,7 @@
 
 from typing import Any
 
-from celery import current_app
 from django.contrib.auth.models import Group, Permission
-from django.core import mail
 from django.core.mail import EmailMultiAlternatives
 from django.test import Client
 
@@ -17,8 +15,7 @@ from social.moderation.services.decisions import Ruling, decide_case
 from social.moderation.services.reports import Reporter, report_target
 from social.moderation.targets import find_target
 from social.services.posts import create_post
-from tests.support.accounts.mail import take_hinted_tasks
-from tests.support.tasks import load_tasks
+from tests.support.accounts.mail import deliver_emails
 
 
 class Dispute:
@@ -75,8 +72,4 @@ def enter(user: User) -> Client:
 
 def deliver() -> list[EmailMultiAlternatives]:
     """Send the emails that wait, as a worker would, and return them."""
-    before = len(mail.outbox)
-    load_tasks()
-    for name, args in take_hinted_tasks(start="moderation."):
-        current_app.tasks[name](*args)
-    return mail.outbox[before:]  # type: ignore[return-value]
+    return deliver_emails(start="moderation.")

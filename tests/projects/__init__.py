@@ -1,0 +1,1 @@
+"""Small applications and projects that use ``mirror``, for its tests."""

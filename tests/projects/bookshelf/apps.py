@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class BookshelfConfig(AppConfig):
+    name = "tests.projects.bookshelf"
+    label = "bookshelf"
