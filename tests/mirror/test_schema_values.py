@@ -10,11 +10,12 @@ import pytest
 from django.db import connection, models
 from django.utils.translation import gettext_lazy
 
-from mirror import Alphabetical, Column, Count, Ids, Lookup, Mirror, Names, Ranking, SetOf, Sum, register, registry
+from mirror import Alphabetical, Column, Count, Ids, Lookup, Mirror, Names, Ranking, SetOf, Sum, Values, register, registry
 from mirror.checks import check_declarations
 from mirror.checks.database import check_queries
 from mirror.declare.indexes import write_text
 from mirror.models import Change
+from mirror.redis.clients import relay_client
 from mirror.relay import drains
 from mirror.relay.sql_only import sql_only
 from mirror.verify import runs
@@ -70,6 +71,23 @@ class CodeField(models.CharField):
 
     def from_db_value(self, value: str, expression: object, connection: object) -> str:
         return f"code-{value}"
+
+
+class PriceField(models.DecimalField):
+    """An amount of money, as django-money has it: it takes prices, and SQL has their amounts."""
+
+    def to_python(self, value: Any) -> Any:
+        return super().to_python(getattr(value, "amount", value))
+
+    def value_to_string(self, obj: models.Model) -> str:
+        return str(self.value_from_object(obj))
+
+
+class CentsField(models.IntegerField):
+    """A price that SQL has in cents."""
+
+    def from_db_value(self, value: int | None, expression: object, connection: object) -> float | None:
+        return None if value is None else value / 100
 
 
 def ask(mirror: type[Mirror], key: str) -> set[Any]:
@@ -141,6 +159,52 @@ def test_values_that_python_converts_are_refused_where_sql_looks_them_up(kind: A
         registry._refused.clear()
         reason = refuse(Poster, fields=["text", "number"], indexes=[index])
         assert f"SQL cannot look up 'text', whose values {kind.__name__} converts" in reason
+
+
+def test_number_that_python_alone_converts_is_a_score(tables: Create, declare: Declare) -> None:
+    class Offer(Sample):
+        price = PriceField(max_digits=9, decimal_places=2, null=True)
+
+    tables(Offer)
+    cheap, dear, _ = (Offer._base_manager.create(price=price) for price in ("1.50", "20.00", None))
+    mirror = declare(Offer, fields=["price"], indexes=[Ranking("tkinds", score="price")])
+    for read in (lambda: mirror.top("tkinds", 5), lambda: [place.pk for place in mirror.page("tkinds", 5, low=2)]):
+        found = read()
+        with sql_only():
+            assert read() == found
+    assert mirror.top("tkinds", 5) == [dear.pk, cheap.pk]
+
+
+def test_number_that_sql_has_otherwise_is_no_score() -> None:
+    class Offer(Sample):
+        price = CentsField()
+
+    reason = refuse(Offer, fields=["price"], indexes=[Ranking("tkinds", score="price")])
+    assert "SQL cannot order by 'price', whose values CentsField converts; write index()" in reason
+
+
+def test_field_called_value_is_no_placeholder(tables: Create, declare: Declare) -> None:
+    class Setting(Sample):
+        name = models.TextField()
+        value = models.JSONField()
+
+    class Shade(Sample):
+        value = models.TextField()
+        setting = models.ForeignKey(Setting, models.CASCADE, related_name="shades")
+
+    tables(Setting, Shade)
+    row = Setting._base_manager.create(name="a", value={"b": 1})
+    shade = Shade._base_manager.create(value="red", setting=row)
+    mirror = declare(Setting, fields=["name", "value"], indexes=[SetOf("tkinds:{value}", over="name")])
+    assert ask(mirror, "tkinds:a") == {row.pk}
+    listed = Values("shades", "value", name="value")
+    index = SetOf("tkinds_shade:{value}", over="value")
+    mirror = declare(Setting, name="odd_list", key="tkind_list:{pk}", fields=[listed], indexes=[index])
+    assert ask(mirror, "tkinds_shade:red") == {row.pk}
+    index = SetOf("tkinds_text", member="{value}\0{pk}")
+    mirror = declare(Shade, name="odd_text", key="tkind_text:{pk}", fields=["value"], indexes=[index])
+    assert ask(mirror, "tkinds_text") == {shade.pk}
+    assert relay_client().smembers("tkinds_text") == {f"red\0{shade.pk}".encode()}
 
 
 @pytest.mark.only_on("postgres")
