@@ -183,6 +183,18 @@ def test_number_that_sql_has_otherwise_is_no_score() -> None:
     assert "SQL cannot order by 'price', whose values CentsField converts; write index()" in reason
 
 
+def test_field_that_an_app_adds_later_is_refused_with_the_order_of_apps() -> None:
+    class Song(Sample):
+        title = models.TextField()
+
+    register(type("OddMirror", (Mirror,), {"model": Song, "key": "tkind:{pk}", "fields": ["title_en"]}))
+    [message] = check_declarations()
+    assert "INSTALLED_APPS" not in str(message.hint)
+    models.TextField(null=True).contribute_to_class(Song, "title_en")
+    [message] = check_declarations()
+    assert "list mirror behind it" in str(message.hint)
+
+
 def test_field_called_value_is_no_placeholder(tables: Create, declare: Declare) -> None:
     class Setting(Sample):
         name = models.TextField()
