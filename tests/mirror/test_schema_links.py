@@ -15,17 +15,18 @@ pytestmark = [
 ]
 
 
-class TagsField(RelatedField):  # type: ignore[type-arg]  # the class takes none at run time
+class TagsField(RelatedField):
     """A relation of a library over a model with links, like the manager of taggit."""
 
     many_to_many, many_to_one, one_to_many, one_to_one = True, False, False, False
 
     def __init__(self, through: type[models.Model], related_name: str) -> None:
-        to = through._meta.get_field("tag").related_model
-        rel = models.ManyToManyRel(self, to, related_name=related_name, through=through)
+        this: Any = self
+        to: Any = through._meta.get_field("tag").related_model
+        rel = models.ManyToManyRel(this, to, related_name=related_name, through=through)
         super().__init__(rel=rel, related_name=related_name, serialize=False, null=True)
 
-    def contribute_to_class(self, cls: type[models.Model], name: str, private_only: bool = False, **kwargs: Any) -> None:
+    def contribute_to_class(self, cls: type[models.Model], name: str, *args: Any, **kwargs: Any) -> None:
         self.set_attributes_from_name(name)
         self.model, self.opts = cls, cls._meta
         cls._meta.add_field(self)

@@ -1,5 +1,6 @@
 """Kinds of values: Redis and SQL answer equally for each, or a check refuses the declaration."""
 
+import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -10,7 +11,21 @@ import pytest
 from django.db import connection, models
 from django.utils.translation import gettext_lazy
 
-from mirror import Alphabetical, Column, Count, Ids, Lookup, Mirror, Names, Ranking, SetOf, Sum, Values, register, registry
+from mirror import (
+    Alphabetical,
+    Column,
+    Count,
+    Ids,
+    Lookup,
+    Mirror,
+    Names,
+    Ranking,
+    SetOf,
+    Sum,
+    Values,
+    register,
+    registry,
+)
 from mirror.checks import check_declarations
 from mirror.checks.database import check_queries
 from mirror.declare.indexes import write_text
@@ -18,6 +33,7 @@ from mirror.models import Change
 from mirror.redis.clients import relay_client
 from mirror.relay import drains
 from mirror.relay.sql_only import sql_only
+from mirror.utils import json_texts
 from mirror.verify import runs
 from tests.support.mirror.outbox import run
 from tests.support.mirror.schemas import Create, Declare, Sample, assert_equal, refuse
@@ -193,6 +209,34 @@ def test_field_that_an_app_adds_later_is_refused_with_the_order_of_apps() -> Non
     models.TextField(null=True).contribute_to_class(Song, "title_en")
     [message] = check_declarations()
     assert "list mirror behind it" in str(message.hint)
+
+
+def test_integers_of_any_length_in_json_are_equal(tables: Create, declare: Declare) -> None:
+    class Wallet(Sample):
+        name = models.TextField()
+        data = models.JSONField()
+
+    tables(Wallet)
+    data = {"long": [10**30, -(2**70)], "text": "é", "part": 1.5}
+    row = Wallet._base_manager.create(name="a", data=data)
+    mirror = declare(Wallet, fields=["name", "data"], indexes=[SetOf("tkinds:{value}", over="name")])
+    Wallet._base_manager.update(name="b")
+    assert assert_equal(mirror) == {str(row.pk): {"name": "b", "data": data}}
+    assert (ask(mirror, "tkinds:a"), ask(mirror, "tkinds:b")) == (set(), {row.pk})
+    assert list(runs.verify([mirror.name])) == []
+    with sql_only():
+        assert mirror.get(row.pk) == {"name": "b", "data": data}
+
+
+def test_json_of_other_values_is_refused_or_read_without_a_loss() -> None:
+    for value in ({"a": 2**64}, {"a": "\ud800"}, {"b": [{"c": -(10**40)}], "a": None}):
+        encoded = json_texts.encode(value)
+        assert json_texts.decode(encoded) == value
+        assert json.loads(encoded) == value
+    assert json_texts.encode({"b": 2**63, "a": 1}) == b'{"a":1,"b":9223372036854775808}'
+    for wrong in ({"a": object()}, {1: 2**64}, {"a": [2**64, float("nan")]}, {"a": [2**64, b""]}):
+        with pytest.raises(TypeError):
+            json_texts.encode(wrong)
 
 
 def test_field_called_value_is_no_placeholder(tables: Create, declare: Declare) -> None:
