@@ -26,6 +26,7 @@ MARK: Final = "/* mirror: made after each migrate */"  # identifies the triggers
 LONGEST_NAME: Final = 63  # in bytes; PostgreSQL truncates longer names
 WHOLE: Final = changes.WHOLE
 BULK_LOAD: Final = "bulk load"  # the mark of a transaction that loads rows in bulk
+NO_TABLE: Final = "no such table"
 COLUMN: Final = "column "  # precedes the name of a column that has a stamp; no trigger is called so
 
 
@@ -142,7 +143,7 @@ class Capture(ABC):
         relations = self.relations(list(tables))
         if self.outbox not in relations:
             every_mirror = tuple(mirror.name for mirror in registry.all_mirrors())
-            return [], [Gap(self.outbox, "no such table", every_mirror)]
+            return [], [Gap(self.outbox, NO_TABLE, every_mirror)]
         wanted = self._find_wanted(by_table, relations)
         own = {table: relations[table] for table in own_tables() if table in relations}
         return wanted + self.wanted_on_own(own), _find_gaps(by_table, relations)
@@ -287,7 +288,7 @@ def _find_gaps(by_table: Mapping[str, Sequence[Insert]], relations: Mapping[str,
     for table, wanted in sorted(by_table.items()):
         relation = relations.get(table)
         if relation is None:
-            found.append(Gap(table, "no such table", _mirrors_of(wanted)))
+            found.append(Gap(table, NO_TABLE, _mirrors_of(wanted)))
         elif relation.obstacle:
             found.append(Gap(table, relation.obstacle, _mirrors_of(wanted), is_lasting=True))
         else:

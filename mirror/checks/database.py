@@ -10,7 +10,7 @@ from django.db import DatabaseError, connections, transaction
 
 from mirror import registry
 from mirror.capture import install, layouts
-from mirror.capture.plan import inserts
+from mirror.capture.plan import NO_TABLE, inserts
 from mirror.checks.aliases import find_refused_tables
 from mirror.conf import setting
 from mirror.models import Change
@@ -41,8 +41,19 @@ def check_triggers(*, databases: Sequence[str] | None = None, **kwargs: Any) -> 
     if repaired:
         text = f"Changes are not captured as declared: {_list_by_table(repaired)}."
         hint = "Run migrate: it creates the triggers, and schedules rebuilds after missed changes."
+        if tables := _list_unmanaged_tables(repaired):
+            hint = f"Create {', '.join(tables)} first, because migrate creates no table with managed = False. {hint}"
         messages.append(Error(text, hint=hint, id="mirror.E010"))
     return messages
+
+
+def _list_unmanaged_tables(faults: Sequence[install.Fault]) -> list[str]:
+    """Return the missing tables that Django leaves to others."""
+    missing = {fault.table for fault in faults if fault.problem == NO_TABLE}
+    unmanaged: set[str] = set()
+    for mirror in registry.all_mirrors():
+        unmanaged.update(watch.table for watch in mirror.watches if not watch.model._meta.managed)
+    return sorted(missing & unmanaged)
 
 
 def _list_by_table(faults: Sequence[install.Fault]) -> str:

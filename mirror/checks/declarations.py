@@ -18,6 +18,7 @@ from mirror.checks.watches import check_chains, check_watches
 from mirror.comparison.scan import Owned
 from mirror.conf import setting
 from mirror.declare.indexes import parse_template
+from mirror.declare.layout import Layout
 from mirror.declare.mirrors import Drain, Mirror
 from mirror.declare.paths import DeclarationError
 from mirror.declare.watches import Family, Kind
@@ -33,13 +34,20 @@ METHODS_OF_TENANTS: Final = ("set_tenant", "set_schema", "_handle_search_path")
 RESERVED: Final = (naming.clock(), naming.verification(), naming.heartbeat(), naming.marker("x"), naming.lease("x"))
 
 
+AFTER_OTHERS: Final = (
+    "An app that comes after mirror in INSTALLED_APPS has added the field since, as django-modeltranslation does: list "
+    "mirror behind it."
+)
+
+
 @register()
 def check_declarations(**kwargs: Any) -> list[CheckMessage]:
     """Check everything about declarations that needs no database."""
     found: list[CheckMessage] = []
     for declaration, fault in registry.refused():
         text = f"{declaration.__module__}.{declaration.__qualname__} {_end_sentence(fault)}"
-        found.append(Error(text, hint=_hint_of(fault), id="mirror.E001"))
+        hint = AFTER_OTHERS if "has no field" in fault and _is_possible_now(declaration) else _hint_of(fault)
+        found.append(Error(text, hint=hint, id="mirror.E001"))
     for mirror in registry.all_mirrors():
         found += _check_mirror(mirror)
     found += _check_drain(setting("DRAIN"), 'MIRROR["DRAIN"]')
@@ -76,6 +84,15 @@ def _end_sentence(sentence: str) -> str:
     if sentence.endswith("?"):
         return sentence
     return f"{sentence.rstrip('.')}."
+
+
+def _is_possible_now(declaration: type[Mirror]) -> bool:
+    """Return whether the fields of a refused declaration are right since all apps are ready."""
+    try:
+        Layout(declaration)
+    except DeclarationError:
+        return False
+    return True
 
 
 def _hint_of(fault: str) -> str:

@@ -255,6 +255,8 @@ def _write_moment(value: datetime) -> str:
 CONVERSIONS: Final = frozenset(
     ["from_db_value", "to_python", "get_prep_value", "get_db_prep_value", "db_type", "value_to_string"]
 )
+# With one of these, a column has other values in SQL than in Python. to_python() leaves values of the right type alone.
+STORED_OTHERWISE: Final = frozenset(["from_db_value", "get_prep_value", "get_db_prep_value", "db_type"])
 JSON: Final = (str, int, list, dict, type(None))
 _PLAIN: Final[dict[type, Callable[[Any], Any]]] = {
     float: _write_float,
@@ -280,6 +282,11 @@ def _is_range(field: "models.Field[Any, Any]") -> bool:
 def is_converted(field: "models.Field[Any, Any]") -> bool:
     """Return whether a field of a project or library converts its values, so that SQL may have others than Python."""
     return not CONVERSIONS.isdisjoint(list_custom_methods(field))
+
+
+def is_stored_otherwise(field: "models.Field[Any, Any]") -> bool:
+    """Return whether a field of a project or library gives Python other values than SQL has."""
+    return not STORED_OTHERWISE.isdisjoint(list_custom_methods(field))
 
 
 def check_json(path: str, field: "models.Field[Any, Any]") -> None:

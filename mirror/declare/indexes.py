@@ -222,15 +222,25 @@ class Index:
             parts["when"] = getattr(self.when, "__qualname__", type(self.when).__qualname__)
         return f"{type(self).__name__} {parts}"
 
-    def find_fields(self) -> set[str]:
-        """Return the fields of the record that the entries are made of."""
-        # A field may be called "value" as well: only in the key this is the placeholder.
-        found = set(self.template.names) - {"pk", "value"}
+    @property
+    def placeholder_fields(self) -> set[str]:
+        """Return the fields of the record that the key names as placeholders."""
+        # A field may be called "value" as well, which no key can name.
+        return set(self.template.names) - {"pk", "value"}
+
+    @property
+    def key_fields(self) -> set[str]:
+        """Return the fields of the record that determine to which structures a row contributes."""
+        found = self.placeholder_fields
         if self.over:
             found.add(self.over)
         if self.when_field:
             found.add(self.when_field)
         return found
+
+    def find_fields(self) -> set[str]:
+        """Return the fields of the record that the entries are made of."""
+        return self.key_fields
 
     def check_types(self) -> None:
         """Raise DeclarationError for an argument of the wrong type."""
@@ -352,7 +362,8 @@ class SetOf(Index):
         return super().find_fields() | set(self.member_template.names) - {"pk"}
 
     def build_entries(self, pk: str, keys: list[str], record: Record) -> Iterable[Contribution]:
-        member = self.member_template.fill(pk, None, record)
+        # In a member, "value" is the field of this name.
+        member = self.member_template.fill(pk, record.get("value"), record)
         if len(keys) > 1:
             # One entry for all sets, which is as cheap as one for a single set
             return [Members(keys, member)]

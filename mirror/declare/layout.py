@@ -16,7 +16,7 @@ from mirror.conf import database
 from mirror.declare.buckets import find_bucket_start
 from mirror.declare.conditions import resolve_condition
 from mirror.declare.entries import Contribution
-from mirror.declare.fields import Column, Count, Sum, Values, is_array, is_converted, make_plain
+from mirror.declare.fields import Column, Count, Sum, Values, is_array, is_converted, is_stored_otherwise, make_plain
 from mirror.declare.indexes import Alphabetical, Index, parse_template
 from mirror.declare.layout_watches import build_watches
 from mirror.declare.mirrors import Mirror, can_hold, get_primary
@@ -177,9 +177,13 @@ class Layout:
         if name not in self.kinds:
             return
         kind = self.kinds[name]
-        is_number = isinstance(kind, NUMBERS_AND_TIMES) and not is_converted(kind)
-        if name in self.lists or not is_number:
+        if name in self.lists or not isinstance(kind, NUMBERS_AND_TIMES):
             raise DeclarationError(f"{index!r}: {name!r} is neither a number nor a date nor a time with a date")
+        if is_stored_otherwise(kind):
+            raise DeclarationError(
+                f"{index!r}: SQL cannot order by {name!r}, whose values {type(kind).__name__} converts; write index(), "
+                "or name another column"
+            )
         if self.is_hash and name in self.paths and is_nullable(self.model, self.paths[name]):
             raise DeclarationError(f"{index!r}: in a hash, a missing {name!r} is an empty text and no number")
 
@@ -191,7 +195,7 @@ class Layout:
 
     def _check_texts(self, index: Index) -> None:
         """Refuse fields whose values have no text that SQL could look up, as a part of a key or as ``when``."""
-        in_keys = {index.over, index.when_field, *index.template.names}
+        in_keys = index.key_fields
         in_members = index.find_fields() - {index.score_field}
         for name in sorted(self.fields.keys() & (in_keys | in_members)):
             is_list = self._check_text(index, name)
@@ -221,7 +225,7 @@ class Layout:
                 f"{index!r}: SQL cannot look up {name!r}, whose values {type(kind).__name__} converts; write index(), "
                 "or name another column"
             )
-        if is_list and name in index.template.names:
+        if is_list and name in index.placeholder_fields:
             raise DeclarationError(f'{index!r}: {name!r} is a list; write over={name!r} and "{{value}}" in the key')
 
     def try_queries(self, using: str, *, is_executed: bool) -> None:

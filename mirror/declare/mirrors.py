@@ -160,11 +160,14 @@ def _list_key_fields(watch: Watch) -> "list[Field[Any, Any]]":
 
 
 def can_hold(field: "Field[Any, Any]", text: str) -> bool:
-    """Return whether a column can hold the value that ``text`` represents."""
+    """Return whether a column can hold the value that ``text`` represents. No key contains a zero byte."""
     field = find_value_field(field)
     # A fast path for nearly all keys, because drains and verifications ask for each of them
     if len(text) < 10 and text.isdecimal() and text.isascii() and isinstance(field, IntegerField):
         return text == "0" or text[0] != "0"
+    if "\0" in text:
+        # PostgreSQL refuses it, and SQLite finds no such text in an array.
+        return False
     try:
         value = field.to_python(text)
         if isinstance(field, IntegerField):

@@ -413,11 +413,24 @@ def resolve_relation(model: type[models.Model], name: str) -> Relation:
         return Relation(field.related_model, field.field, None)
     if not field.many_to_many:
         raise DeclarationError(f"{model._meta.label}.{name} does not lead to many rows; name the column instead")
-    if isinstance(field, models.ManyToManyField):
+    declared = field.field if field.auto_created else field
+    if not isinstance(declared, models.ManyToManyField):
+        raise DeclarationError(_explain_links(model, field, declared))
+    if field is declared:
         return _resolve_links(field, field.m2m_field_name(), field.m2m_reverse_field_name())
     # From the other side, the two foreign keys of the through model change their parts.
-    declared = field.field
     return _resolve_links(declared, declared.m2m_reverse_field_name(), declared.m2m_field_name())
+
+
+def _explain_links(model: type[models.Model], field: Any, declared: Any) -> str:
+    """Return why a relation of a library, such as taggit's, is refused, and the relation to its links instead."""
+    through, related = declared.remote_field.through, field.related_model
+    links = [relation.name for relation in model._meta.related_objects if relation.related_model is through]
+    ends = [link.name for link in through._meta.concrete_fields if link.related_model is related]
+    hint = "write load() and record(), with a Watch on each table"
+    if links and ends:
+        hint = f'name a column behind its links, as in Values("{links[0]}", "{ends[0]}__name", name="{field.name}")'
+    return f"{model._meta.label}.{field.name} is a {type(declared).__name__} and no ManyToManyField; {hint}"
 
 
 def _resolve_links(field: Any, own: str, other: str) -> Relation:

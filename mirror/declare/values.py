@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import isnan
 from typing import Any, Final, NamedTuple
 
-import orjson
-
 from mirror.declare.entries import Bit, Contribution, Field, Member, Members, OwnField, Scored, Value
+from mirror.utils import json_texts
 
 # Entry types with the types of their parts. One look-up per entry suffices, which matters for every row of a rebuild.
 _USUAL: Final[frozenset[tuple[type, ...]]] = frozenset(
@@ -156,7 +155,7 @@ def _find_wrong(value: Any, place: str) -> tuple[str, Any]:
 
 def _is_json(value: Any) -> bool:
     try:
-        orjson.dumps(value)
+        json_texts.encode(value)
     except TypeError:
         return False
     return True

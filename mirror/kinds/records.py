@@ -4,8 +4,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Final
 
-import orjson
-
 from mirror.comparison import plan
 from mirror.comparison.targets import Stored, Target
 from mirror.declare import values
@@ -15,6 +13,7 @@ from mirror.kinds.base import Kind, touch
 from mirror.outbox import changes as outbox
 from mirror.outbox.errors import raise_if_away
 from mirror.redis.session import Command
+from mirror.utils import json_texts
 from mirror.utils.queries import Query, Row
 
 MAX_ASKED: Final = 1000  # records in one command
@@ -25,7 +24,7 @@ class JsonKind(Kind):
 
     needed: ClassVar[Sequence[str]] = ("record_key", "load", "record")
     # Not a method, because it runs for every row of a rebuild.
-    encode: Callable[[Record], Stored] = staticmethod(partial(orjson.dumps, option=orjson.OPT_SORT_KEYS))
+    encode: Callable[[Record], Stored] = staticmethod(json_texts.encode)
 
     def watches(self, pks: Sequence[str]) -> list[str]:
         return self.keys(pks)
@@ -56,7 +55,7 @@ class JsonKind(Kind):
 
     def decode(self, stored: Stored) -> Record | None:
         """Return the record in a state, or None without one."""
-        return orjson.loads(stored) if stored else None
+        return json_texts.decode(stored) if stored else None
 
     def before(self, pk: str, stored: Stored) -> Iterable[Contribution]:
         """Return the entries for which a state accounts."""

@@ -26,6 +26,7 @@ from mirror.redis.circuit_breaker import Breaker
 from mirror.redis.clients import breaker
 from mirror.redis.session import get_pool
 from mirror.redis.types import RedisClient
+from mirror.utils import json_texts
 from mirror.utils.failure_log import FailureLog
 
 failures = FailureLog(logging.getLogger("mirror"))
@@ -251,7 +252,7 @@ def _list_behind(mirror: Mirror, reply: Any) -> Iterator[Changed]:
     if not isinstance(reply, bytes) or not mirror.has_record or mirror.record_kind != "json":
         return
     try:
-        record = orjson.loads(reply)
+        record = json_texts.decode(reply)
         behind = list(mirror.rows_behind(record))
     except Exception:
         # A record of another writer may raise anything. Its reader decides about it.

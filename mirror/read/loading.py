@@ -8,6 +8,7 @@ from mirror.comparison import plan
 from mirror.declare.entries import Contribution, Entry
 from mirror.declare.mirrors import Mirror
 from mirror.redis.types import RedisClient
+from mirror.utils import json_texts
 
 STEP = 250  # rows per command; at a kilobyte each, Redis needs much less than a millisecond
 
@@ -23,7 +24,7 @@ def entries(redis: RedisClient, mirror: Mirror, rows: str) -> Generator[Contribu
         for pk, record in zip(pks, records, strict=True):
             # Without a record the row was deleted meanwhile.
             if record is not None:
-                yield from mirror.index(pk, orjson.loads(record))
+                yield from mirror.index(pk, json_texts.decode(record))
 
 
 def _list_pks(redis: RedisClient, rows: str) -> Generator[list[str], None, None]:

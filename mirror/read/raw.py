@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import orjson
+from mirror.utils import json_texts
 
 
 class RawRecord(Mapping[str, Any]):
@@ -22,7 +22,7 @@ class RawRecord(Mapping[str, Any]):
     def fields(self) -> dict[str, Any]:
         """Return all fields."""
         if self._fields is None:
-            self._fields = orjson.loads(self.raw)
+            self._fields = json_texts.decode(self.raw)
         return self._fields
 
     def __getitem__(self, name: str) -> Any:

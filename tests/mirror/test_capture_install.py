@@ -13,6 +13,7 @@ from mirror import Mirror, Watch, register, registry
 from mirror.capture import install
 from mirror.capture.plan import LONGEST_NAME, trigger_name
 from mirror.capture.postgres import TYPES
+from mirror.checks import check_triggers
 from mirror.models import Change
 from mirror.outbox.changes import WHOLE
 from tests.projects.mirrortest.models import Follow, Group, Item
@@ -188,6 +189,23 @@ def test_missing_table_is_left_to_the_next_migrate() -> None:
     assert install.install() == ["later"]
     run("INSERT INTO mirrortest_later (id) VALUES (5)")
     assert list(Change.objects.exclude(key=WHOLE).values_list("mirror", "key")) == [("later", "5")]
+
+
+@pytest.mark.django_db
+def test_table_that_migrate_does_not_create_is_named() -> None:
+    with isolate_apps("tests.support.mirror.app"):
+
+        class Legacy(models.Model):  # noqa: DJ008
+            class Meta:
+                app_label = "mirrortest"
+                managed = False
+
+    register(type("LegacyMirror", (Plain,), {"name": "legacy", "watches": [Watch(Legacy)]}))
+    [message] = check_triggers(databases=["default"])
+    assert "Create mirrortest_legacy first, because migrate creates no table with managed = False." in str(message.hint)
+    run("CREATE TABLE mirrortest_legacy (id integer)")
+    [message] = check_triggers(databases=["default"])
+    assert "first" not in str(message.hint)
 
 
 @pytest.mark.django_db

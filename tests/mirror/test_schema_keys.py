@@ -14,6 +14,7 @@ from mirror.models import Change
 from mirror.outbox.changes import WHOLE
 from mirror.redis.clients import relay_client
 from mirror.relay import drains
+from mirror.relay.sql_only import sql_only
 from mirror.warm import marker
 from tests.mirror.schemas import Create, Declare, Sample, assert_equal, refuse
 from tests.support.warm_mirrors import rebuild
@@ -304,6 +305,20 @@ class TestValues:
         assert [*assert_equal(mirror)] == ["*", "b"]
         Code._base_manager.update(name="c")
         assert assert_equal(mirror)["*"] == {"name": "c"}
+
+    def test_text_with_a_zero_byte_is_no_key(self, tables: Create, declare: Declare) -> None:
+        class Code(Sample):
+            code = models.TextField(primary_key=True)
+            name = models.TextField()
+
+        tables(Code)
+        mirror = declare(Code, fields=["name"], indexes=[Ranking("tkinds", score=1)])
+        Code._base_manager.create(code="a", name="a")
+        assert [*assert_equal(mirror)] == ["a"]
+        wanted = ({"a": {"name": "a"}}, None, None)
+        assert (mirror.get_many(["a\0b", "a"]), mirror.get("a\0b"), mirror.score("tkinds", "a\0b")) == wanted
+        with sql_only():
+            assert (mirror.get_many(["a\0b", "a"]), mirror.get("a\0b"), mirror.score("tkinds", "a\0b")) == wanted
 
     def test_row_with_the_key_of_a_change_of_everything_leads_to_rebuilds(
         self, tables: Create, declare: Declare

@@ -1,15 +1,35 @@
 """Kinds of many-to-many relations: a mirror is equal to SQL after every write, or a check refuses it."""
 
+from typing import Any
+
 import pytest
 from django.db import models
+from django.db.models.fields.related import RelatedField
 
-from mirror import Count, Ids, Names
+from mirror import Count, Ids, Names, registry
 from tests.mirror.schemas import Create, Declare, Sample, assert_equal, refuse
 
 pytestmark = [
     pytest.mark.usefixtures("own_registry", "committed", "no_hints", "isolated"),
     pytest.mark.also_on("sqlite"),
 ]
+
+
+class TagsField(RelatedField):
+    """A relation of a library over a model with links, like the manager of taggit."""
+
+    many_to_many, many_to_one, one_to_many, one_to_one = True, False, False, False
+
+    def __init__(self, through: type[models.Model], related_name: str) -> None:
+        this: Any = self
+        to: Any = through._meta.get_field("tag").related_model
+        rel = models.ManyToManyRel(this, to, related_name=related_name, through=through)
+        super().__init__(rel=rel, related_name=related_name, serialize=False, null=True)
+
+    def contribute_to_class(self, cls: type[models.Model], name: str, *args: Any, **kwargs: Any) -> None:
+        self.set_attributes_from_name(name)
+        self.model, self.opts = cls, cls._meta
+        cls._meta.add_field(self)
 
 
 class TestManyToMany:
@@ -132,6 +152,29 @@ class TestManyToMany:
 
         reason = refuse(Page, fields=[Names("tags")])
         assert "mirrortest.PageTagging inherits 'tag' from mirrortest.Tagging" in reason
+
+    def test_relation_of_a_library_is_refused_with_the_relation_to_its_links(self) -> None:
+        class Tag(Sample):
+            name = models.TextField()
+
+        class Tagging(Sample):
+            tag = models.ForeignKey(Tag, models.CASCADE, related_name="taggings")
+            page = models.ForeignKey("Page", models.CASCADE, related_name="tagged")
+
+        class Note(Sample):
+            tag = models.ForeignKey(Tag, models.CASCADE)
+            page_id = models.IntegerField()
+
+        class Page(Sample):
+            tags = TagsField(Tagging, "pages")
+            notes = TagsField(Note, "noted")
+
+        reason = refuse(Page, fields=[Names("tags")])
+        assert "Page.tags is a TagsField and no ManyToManyField; name a column behind its links, as in" in reason
+        assert 'Values("tagged", "tag__name", name="tags")' in reason
+        registry._refused.clear()
+        reason = refuse(Page, fields=[Count("notes")])
+        assert "Page.notes is a TagsField and no ManyToManyField; write load() and record(), with a Watch" in reason
 
     def test_through_model_with_an_inherited_key_is_equal(self, tables: Create, declare: Declare) -> None:
         class Noted(Sample):

@@ -1,5 +1,6 @@
 """Kinds of values: Redis and SQL answer equally for each, or a check refuses the declaration."""
 
+import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -10,13 +11,29 @@ import pytest
 from django.db import connection, models
 from django.utils.translation import gettext_lazy
 
-from mirror import Alphabetical, Column, Count, Ids, Lookup, Mirror, Names, Ranking, SetOf, Sum, register, registry
+from mirror import (
+    Alphabetical,
+    Column,
+    Count,
+    Ids,
+    Lookup,
+    Mirror,
+    Names,
+    Ranking,
+    SetOf,
+    Sum,
+    Values,
+    register,
+    registry,
+)
 from mirror.checks import check_declarations
 from mirror.checks.database import check_queries
 from mirror.declare.indexes import write_text
 from mirror.models import Change
+from mirror.redis.clients import relay_client
 from mirror.relay import drains
 from mirror.relay.sql_only import sql_only
+from mirror.utils import json_texts
 from mirror.verify import runs
 from tests.mirror.schemas import Create, Declare, Sample, assert_equal, refuse
 from tests.support.mirror.outbox import run
@@ -70,6 +87,23 @@ class CodeField(models.CharField):
 
     def from_db_value(self, value: str, expression: object, connection: object) -> str:
         return f"code-{value}"
+
+
+class PriceField(models.DecimalField):
+    """An amount of money, as django-money has it: it takes prices, and SQL has their amounts."""
+
+    def to_python(self, value: Any) -> Any:
+        return super().to_python(getattr(value, "amount", value))
+
+    def value_to_string(self, obj: models.Model) -> str:
+        return str(self.value_from_object(obj))
+
+
+class CentsField(models.IntegerField):
+    """A price that SQL has in cents."""
+
+    def from_db_value(self, value: int | None, expression: object, connection: object) -> float | None:
+        return None if value is None else value / 100
 
 
 def ask(mirror: type[Mirror], key: str) -> set[Any]:
@@ -141,6 +175,92 @@ def test_values_that_python_converts_are_refused_where_sql_looks_them_up(kind: A
         registry._refused.clear()
         reason = refuse(Poster, fields=["text", "number"], indexes=[index])
         assert f"SQL cannot look up 'text', whose values {kind.__name__} converts" in reason
+
+
+def test_number_that_python_alone_converts_is_a_score(tables: Create, declare: Declare) -> None:
+    class Offer(Sample):
+        price = PriceField(max_digits=9, decimal_places=2, null=True)
+
+    tables(Offer)
+    cheap, dear, _ = (Offer._base_manager.create(price=price) for price in ("1.50", "20.00", None))
+    mirror = declare(Offer, fields=["price"], indexes=[Ranking("tkinds", score="price")])
+    for read in (lambda: mirror.top("tkinds", 5), lambda: [place.pk for place in mirror.page("tkinds", 5, low=2)]):
+        found = read()
+        with sql_only():
+            assert read() == found
+    assert mirror.top("tkinds", 5) == [dear.pk, cheap.pk]
+
+
+def test_number_that_sql_has_otherwise_is_no_score() -> None:
+    class Offer(Sample):
+        price = CentsField()
+
+    reason = refuse(Offer, fields=["price"], indexes=[Ranking("tkinds", score="price")])
+    assert "SQL cannot order by 'price', whose values CentsField converts; write index()" in reason
+
+
+def test_field_that_an_app_adds_later_is_refused_with_the_order_of_apps() -> None:
+    class Song(Sample):
+        title = models.TextField()
+
+    register(type("OddMirror", (Mirror,), {"model": Song, "key": "tkind:{pk}", "fields": ["title_en"]}))
+    [message] = check_declarations()
+    assert "INSTALLED_APPS" not in str(message.hint)
+    models.TextField(null=True).contribute_to_class(Song, "title_en")
+    [message] = check_declarations()
+    assert "list mirror behind it" in str(message.hint)
+
+
+def test_integers_of_any_length_in_json_are_equal(tables: Create, declare: Declare) -> None:
+    class Wallet(Sample):
+        name = models.TextField()
+        data = models.JSONField()
+
+    tables(Wallet)
+    data = {"long": [10**30, -(2**70)], "text": "é", "part": 1.5}
+    row = Wallet._base_manager.create(name="a", data=data)
+    mirror = declare(Wallet, fields=["name", "data"], indexes=[SetOf("tkinds:{value}", over="name")])
+    Wallet._base_manager.update(name="b")
+    assert assert_equal(mirror) == {str(row.pk): {"name": "b", "data": data}}
+    assert (ask(mirror, "tkinds:a"), ask(mirror, "tkinds:b")) == (set(), {row.pk})
+    assert list(runs.verify([mirror.name])) == []
+    with sql_only():
+        assert mirror.get(row.pk) == {"name": "b", "data": data}
+
+
+def test_json_of_other_values_is_refused_or_read_without_a_loss() -> None:
+    for value in ({"a": 2**64}, {"a": "\ud800"}, {"b": [{"c": -(10**40)}], "a": None}):
+        encoded = json_texts.encode(value)
+        assert json_texts.decode(encoded) == value
+        assert json.loads(encoded) == value
+    assert json_texts.encode({"b": 2**63, "a": 1}) == b'{"a":1,"b":9223372036854775808}'
+    for wrong in ({"a": object()}, {1: 2**64}, {"a": [2**64, float("nan")]}, {"a": [2**64, b""]}):
+        with pytest.raises(TypeError):
+            json_texts.encode(wrong)
+
+
+def test_field_called_value_is_no_placeholder(tables: Create, declare: Declare) -> None:
+    class Setting(Sample):
+        name = models.TextField()
+        value = models.JSONField()
+
+    class Shade(Sample):
+        value = models.TextField()
+        setting = models.ForeignKey(Setting, models.CASCADE, related_name="shades")
+
+    tables(Setting, Shade)
+    row = Setting._base_manager.create(name="a", value={"b": 1})
+    shade = Shade._base_manager.create(value="red", setting=row)
+    mirror = declare(Setting, fields=["name", "value"], indexes=[SetOf("tkinds:{value}", over="name")])
+    assert ask(mirror, "tkinds:a") == {row.pk}
+    listed = Values("shades", "value", name="value")
+    index = SetOf("tkinds_shade:{value}", over="value")
+    mirror = declare(Setting, name="odd_list", key="tkind_list:{pk}", fields=[listed], indexes=[index])
+    assert ask(mirror, "tkinds_shade:red") == {row.pk}
+    index = SetOf("tkinds_text", member="{value}\0{pk}")
+    mirror = declare(Shade, name="odd_text", key="tkind_text:{pk}", fields=["value"], indexes=[index])
+    assert ask(mirror, "tkinds_text") == {shade.pk}
+    assert relay_client().smembers("tkinds_text") == {f"red\0{shade.pk}".encode()}
 
 
 @pytest.mark.only_on("postgres")
