@@ -93,7 +93,8 @@ def test_a_decision_against_a_deleted_account_outlives_it_for_an_appeal(dispute:
     assert [name for name in ("alice", "bob", "secret") if re.search(rf"\b{name}\b", shown)] == []
     assert visitor.post(page, {"details": "It was a joke."}).status_code == 302
     appeal = Appeal.objects.get()
-    assert b"The account is deleted." in enter(dispute.dora).get(f"/admin/moderation/appeal/{appeal.pk}/change/").content
+    of_staff = enter(dispute.dora).get(f"/admin/moderation/appeal/{appeal.pk}/change/").content.decode()
+    assert "The account is deleted." in of_staff
     set_days(settings, 190)
     assert delete_old_cases() == 0
     decide_appeal(appeal.pk, Outcome.GRANTED, "We looked again.", by=dispute.dora)
