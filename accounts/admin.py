@@ -14,7 +14,6 @@ from django.db.models import Count, Model, QuerySet
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
-from django.utils.html import format_html
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import StackedInline
@@ -25,6 +24,7 @@ from accounts.admin_tools.base import AuditedAdmin
 from accounts.admin_tools.deletion import AccountDeletionAdmin
 from accounts.admin_tools.export import Column, ExportAdmin
 from accounts.admin_tools.forms import UserChangeForm, UserCreationForm
+from accounts.admin_tools.links import link_to_rows
 from accounts.admin_tools.related import (
     RelatedRows,
     RelatedRowsAdmin,
@@ -174,7 +174,7 @@ class UserAdmin(AccountDeletionAdmin, RelatedRowsAdmin, DjangoUserAdmin, ExportA
         if count is None:
             count = Session.objects.filter(user=user.pk).count()
         address = reverse("admin:accounts_session_changelist")
-        return format_html('<a class="underline" href="{}?user__id__exact={}">{}</a>', address, user.pk, count)
+        return link_to_rows(Session, f"{address}?user__id__exact={user.pk}", count)
 
     @admin.action(description=_("End all sessions of selected users"), permissions=["change"])
     def end_sessions(self, request: HttpRequest, users: QuerySet[User]) -> None:

@@ -9,6 +9,10 @@ book_shown = Signal()
 # ``stars``, in halves; None after the rating or the book was removed.
 book_rated = Signal()
 
+# Sent in the transaction in which a tag is merged into another one, before it is deleted. Arguments: ``tag_id`` and
+# ``target_id``.
+tag_merged = Signal()
+
 # Sent in the transaction in which a reader restores a deleted list of books, before it. Argument: ``list_id``. A
 # receiver refuses it by raising NotUndoable.
 list_returns = Signal()

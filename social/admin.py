@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import TabularInline
 from unfold.decorators import display
 
-from accounts.admin_tools import BigTableAdmin
+from accounts.admin_tools import BigTableAdmin, PermittedLinks
 from accounts.models import User
 from common.ids import parse_id
 from common.text import fold
@@ -35,7 +35,7 @@ MAX_SEARCHED_POSTS: Final = 50_000  # newest posts that a search for words reads
 MAX_SHOWN_CHARACTERS: Final = 90  # characters of a post in the list
 
 
-class _ReadOnlyInline(TabularInline):
+class _ReadOnlyInline(PermittedLinks, TabularInline):
     """A read-only list of items found in a post's text, for staff with permission to view posts."""
 
     extra = 0

@@ -5,12 +5,12 @@ from accounts.admin_tools.completion import CompletedInput
 from accounts.admin_tools.confirmation import Question, ask_for_confirmation, is_confirmed
 from accounts.admin_tools.export import Column, ExportAdmin
 from accounts.admin_tools.importing import ImportAdmin
+from accounts.admin_tools.links import PermittedLinks, link_to_rows, may_view_list
 from accounts.admin_tools.related import (
     RelatedRows,
     RelatedRowsAdmin,
     count_related,
     link_to_list,
-    may_view_list,
     register_related_rows,
 )
 from accounts.admin_tools.staff import is_guarded_from
@@ -22,6 +22,7 @@ __all__ = [
     "CompletedInput",
     "ExportAdmin",
     "ImportAdmin",
+    "PermittedLinks",
     "Question",
     "RelatedRows",
     "RelatedRowsAdmin",
@@ -30,6 +31,7 @@ __all__ = [
     "is_confirmed",
     "is_guarded_from",
     "link_to_list",
+    "link_to_rows",
     "may_view_list",
     "register_related_rows",
 ]

@@ -11,12 +11,13 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 
 from accounts.admin_tools.changes import describe_changes, find_changed_forms
+from accounts.admin_tools.links import PermittedLinks
 from accounts.audit.log import log_rows
 from common.database import repeat_after_conflict
 from mirror.admin import PagedAdmin
 
 
-class AuditedAdmin(PagedAdmin):
+class AuditedAdmin(PermittedLinks, PagedAdmin):
     """Base that also records deletions of several rows in the audit log, and limits the rows of an action."""
 
     max_selected: ClassVar[int] = 200  # rows that one action changes inside one request

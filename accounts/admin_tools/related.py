@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlencode
 
-from django.contrib import admin
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
 from accounts.admin_tools.base import AuditedAdmin
+from accounts.admin_tools.links import may_view_list
 from mirror.admin import count_rows
 
 
@@ -61,11 +61,6 @@ def link_to_list(model: type[Model], **query: Any) -> str:
     """Return the address of a model's list with these parameters."""
     path = reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
     return f"{path}?{urlencode(query)}" if query else path
-
-
-def may_view_list(request: HttpRequest, model: type[Model]) -> bool:
-    """Return whether the request's user may view the list of a model."""
-    return admin.site.get_model_admin(model).has_view_permission(request)
 
 
 class RelatedRowsAdmin(AuditedAdmin):

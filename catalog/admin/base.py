@@ -8,12 +8,11 @@ from django.core.exceptions import ValidationError
 from django.db.models import Count, IntegerField, Model, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest
-from django.utils.html import format_html
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.forms import ActionForm
 
-from accounts.admin_tools import AuditedAdmin, CompletedInput, link_to_list
+from accounts.admin_tools import AuditedAdmin, CompletedInput, link_to_list, link_to_rows
 from catalog.models import Book, Tag
 from catalog.tags.aliases import find_meant
 
@@ -73,4 +72,4 @@ def annotate_book_counts(rows: QuerySet[Any], links: type[Model], column: str) -
 def link_to_books(lookup: str, row: Any) -> str:
     """Return the number of books as a link to the list of these books."""
     address = link_to_list(Book, **{lookup: row.pk})
-    return format_html('<a class="underline" href="{}">{}</a>', address, row.book_count)
+    return link_to_rows(Book, address, row.book_count)

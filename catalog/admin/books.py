@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import TabularInline
 from unfold.decorators import display
 
-from accounts.admin_tools import Column, ExportAdmin, RelatedRowsAdmin
+from accounts.admin_tools import Column, ExportAdmin, PermittedLinks, RelatedRowsAdmin
 from accounts.audit.log import log_rows
 from catalog.admin.base import TagActionAdmin
 from catalog.admin.book_form import BookForm
@@ -27,7 +27,7 @@ from catalog.tags.aliases import find_meant
 from catalog.values.isbns import normalise_isbn
 
 
-class TaggingInline(TabularInline):
+class TaggingInline(PermittedLinks, TabularInline):
     """The tags of a book. Permission to change the book includes permission to change its tags."""
 
     model = Tagging

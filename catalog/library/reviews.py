@@ -18,13 +18,14 @@ class ReviewStore(NamedTuple):
 
     delete: deletes those of these reviews (text by id) that still have this text. Both belong to the present
     transaction. find: returns the texts of a reader's reviews by book. query_books: returns a query of the books of
-    these reviews, each as ``book_id``.
+    these reviews, each as ``book_id``. clean: returns a text as it is stored, "" if no review may have it.
     """
 
     create: Callable[[int, Sequence[NewReview]], Mapping[int, int]]
     delete: Callable[[int, Mapping[int, str]], None]
     find: Callable[[int, Sequence[int]], Mapping[int, str]]
     query_books: Callable[[int], Any]
+    clean: Callable[[str], str]
 
 
 _stores: list[ReviewStore] = []
@@ -56,6 +57,13 @@ def find_reviews(user_id: int, book_ids: Sequence[int]) -> Mapping[int, str]:
     for store in _stores:
         found.update(store.find(user_id, book_ids))
     return found
+
+
+def clean_review(text: str) -> str:
+    """Return a text as a review has it; "" if no review may have it."""
+    for store in _stores:
+        text = store.clean(text)
+    return text
 
 
 def query_reviewed_books(user_id: int) -> list[Any]:

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 from django.db.models import Count, Q
 
 from catalog.books.records import BookRecord
-from catalog.library.changes import Chunk, RowSummary, preview_chunk, summarize_row
+from catalog.library.changes import CHANGES, Chunk, RowSummary, preview_chunk, summarize_row
 from catalog.library.formats import ImportedBook
 from catalog.library.models import ImportRow, LibraryImport, Step
 from catalog.library.services import read_rows
@@ -13,6 +13,7 @@ from catalog.mirrors import BookMirror
 from catalog.shelves.forms import get_today
 
 PAGE_SIZE: Final = 20  # rows
+MAX_EARLIER: Final = 200  # rows of the same books on earlier pages, of which a preview takes account
 
 
 class Progress(NamedTuple):
@@ -71,7 +72,7 @@ def get_progress(user_id: int, pk: int) -> Progress | None:
         return None
     counts = dict.fromkeys((step.value for step in Step), 0)
     unchanged = 0
-    empty = Count("pk", filter=Q(step=Step.APPLIED, changes={}))
+    empty = Count("pk", filter=Q(step=Step.APPLIED) & ~Q(changes__has_any_keys=CHANGES))
     rows = load.rows.values_list("step").annotate(number=Count("pk"), same=empty).order_by()
     for step, number, same in rows:
         counts[step] = number
@@ -80,7 +81,7 @@ def get_progress(user_id: int, pk: int) -> Progress | None:
 
 
 def find_rows(load: LibraryImport, step: str, after: int = 0) -> RowPage:
-    """Return the rows of a step after the one with the number ``after`` (1 query and 1 round trip; 5 more
+    """Return the rows of a step after the one with the number ``after`` (1 query and 1 round trip; 6 more
     queries for rows that an import would apply, to show what they would change).
     """
     found = list(load.rows.filter(step=step, number__gt=after).order_by("number")[: PAGE_SIZE + 1])
@@ -89,10 +90,20 @@ def find_rows(load: LibraryImport, step: str, after: int = 0) -> RowPage:
     books = BookMirror.get_many(sorted(ids))
     chunk = Chunk(rows, read_rows(load, rows))
     if step in (Step.FOUND, Step.UNDONE):
-        preview_chunk(load.user_id, chunk, get_today())
+        _preview(load, chunk)
     shown = []
     for row, told in chunk.pairs():
         candidates = [books[pk] for pk in row.candidates if pk in books]
         summary = summarize_row(row) if row.book_id else None
         shown.append(ShownRow(row, told, summary, books.get(row.book_id), candidates))
     return RowPage(shown, rows[-1].number if len(found) > PAGE_SIZE else None)
+
+
+def _preview(load: LibraryImport, chunk: Chunk) -> None:
+    """Note in each row what it would change, after the rows of the same books on earlier pages."""
+    if not chunk.rows:
+        return
+    same = load.rows.filter(step__in=(Step.FOUND, Step.UNDONE), book__in=chunk.books, number__lt=chunk.rows[0].number)
+    earlier = list(same.order_by("number")[:MAX_EARLIER])
+    both = Chunk([*earlier, *chunk.rows], [*read_rows(load, earlier), *chunk.told])
+    preview_chunk(load.user_id, both, get_today())

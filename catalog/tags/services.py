@@ -7,6 +7,7 @@ from django.db import connection, transaction
 from django.db.models import QuerySet
 
 from catalog.models import Book, Tag, TagAlias, Tagging, TagVote
+from catalog.signals import tag_merged
 from catalog.tags.bulk import add_taggings, get_or_create_ids
 from common.database import point_rows_at, repeat_after_conflict
 
@@ -47,7 +48,8 @@ def remove_tag_from_books(books: QuerySet[Book], tag: Tag) -> int:
 def merge_tags(tags: QuerySet[Tag], into: Tag) -> int:
     """Replace ``tags`` by the tag ``into`` on all books, and delete them. Return the number of deleted tags.
 
-    Imported counts are added up. A reader with votes for several of the tags keeps one vote for ``into``.
+    Imported counts are added up. A reader with votes for several of the tags keeps one vote for ``into``,
+    and readers who chose one of them as a genre keep ``into``.
     """
     with transaction.atomic():
         # A concurrent vote for one of the tags waits for this lock at its commit, and fails because the tag is gone.
@@ -57,6 +59,7 @@ def merge_tags(tags: QuerySet[Tag], into: Tag) -> int:
                 cursor.execute(_MOVE_TAGGINGS, [into.pk, tag])
             point_rows_at(TagVote.objects.filter(tag_id=tag), "tag_id", into.pk, ["user_id", "book_id"])
             _delete_rows(Tagging.objects.filter(tag_id=tag))
+            tag_merged.send(Tag, tag_id=tag, target_id=into.pk)
         TagAlias.objects.filter(tag_id__in=others).update(tag=into)
         Tag.objects.filter(pk__in=others).delete()
     return len(others)

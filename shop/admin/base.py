@@ -5,13 +5,13 @@ from typing import Any
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 
-from accounts.admin_tools import BigTableAdmin
+from accounts.admin_tools import BigTableAdmin, link_to_rows
 from common.ids import parse_id
+from shop.models import Order
 
 
 class LedgerAdmin(BigTableAdmin):
@@ -50,7 +50,7 @@ class LinkedToOrder:
     @display(description=_("order"))
     def order_number(self, row: Any) -> SafeString:
         address = reverse("admin:shop_order_change", args=[row.order_id])
-        return format_html('<a class="underline" href="{}">#{}</a>', address, row.order_id)
+        return link_to_rows(Order, address, f"#{row.order_id}")
 
 
 class FoundByOrder(LinkedToOrder):

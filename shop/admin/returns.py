@@ -16,6 +16,7 @@ from django.utils.translation import ngettext
 from unfold.admin import TabularInline
 from unfold.decorators import display
 
+from accounts.admin_tools import PermittedLinks
 from common.refusals import Refused
 from shop.admin.base import LinkedToOrder, WithPermissionsOfOrders
 from shop.admin.row_actions import ACTION, PageWithActions, apply_to_each, warn_of_unchanged
@@ -25,7 +26,7 @@ from shop.returns.services import accept_return, receive_return, refuse_return
 STATE_LABELS = {"asked": "warning", "accepted": "info", "received": "success", "refused": "danger"}
 
 
-class ReturnLineInline(WithPermissionsOfOrders, TabularInline):
+class ReturnLineInline(WithPermissionsOfOrders, PermittedLinks, TabularInline):
     """The books of a return."""
 
     model = ReturnLine

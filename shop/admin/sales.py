@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin, TabularInline
 from unfold.decorators import display
 
-from accounts.admin_tools import BigTableAdmin, Column, ExportAdmin
+from accounts.admin_tools import BigTableAdmin, Column, ExportAdmin, PermittedLinks
 from catalog.models import Tag
 from common import clock
 from shop.admin.concurrent_edits import SerialisedEdits
@@ -28,7 +28,7 @@ from shop.products.price_changes import add_tagged_products
 MAX_NAMED_PRODUCTS: Final = 5  # largest number of products that a warning names
 
 
-class ItemInline(TabularInline):
+class ItemInline(PermittedLinks, TabularInline):
     """The products of a sale."""
 
     model = SaleItem

@@ -29,14 +29,22 @@ PAGE_LIMIT: Final = 120, 600  # rate limit of pages from one network address: nu
 
 
 def guest_page(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
-    """Decorate a page of a guest's order: no cache keeps it, no search engine lists it, and attempts are limited."""
+    """Decorate a page of a guest's order: no cache keeps it, no search engine lists it, and attempts are limited.
+
+    After a claim, each link leads to the order in the reader's account, which asks for a login: emails had the links.
+    """
 
     @never_cache
     @wraps(view)
     def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if wait := count_event("guest-pages", get_client_address(request), *PAGE_LIMIT):
             return render_too_often(request, wait, make_path("home"))
-        response = view(request, *args, **kwargs)
+        try:
+            response = view(request, *args, **kwargs)
+        except Http404:
+            if not is_claimed_order(kwargs.get("pk", 0), kwargs.get("token", "")):
+                raise
+            response = _redirect_to_account(request, kwargs["pk"])
         response["X-Robots-Tag"] = "noindex"
         return response
 
@@ -54,20 +62,12 @@ def find_guest_order(pk: int, token: str) -> OrderView:
 @require_safe
 @guest_page
 def order(request: HttpRequest, pk: int, token: str) -> HttpResponse:
-    """Show a guest's order. The template receives ``view``, a ``shop.selectors.orders.OrderView``.
-
-    After a claim, the link leads to the page in the reader's account, which asks for a login.
-    """
-    view = get_guest_order(pk, token)
-    if view is None:
-        return _redirect_to_account(request, pk, token)
-    return render(request, "shop/order.html", {"view": view})
+    """Show a guest's order. The template receives ``view``, a ``shop.selectors.orders.OrderView``."""
+    return render(request, "shop/order.html", {"view": find_guest_order(pk, token)})
 
 
-def _redirect_to_account(request: HttpRequest, pk: int, token: str) -> HttpResponse:
-    """Redirect to the order in the account that has claimed it. Raises Http404 without such an order."""
-    if not is_claimed_order(pk, token):
-        raise Http404
+def _redirect_to_account(request: HttpRequest, pk: int) -> HttpResponse:
+    """Redirect to the order in the account that has claimed it."""
     if not request.user.is_authenticated:
         messages.info(request, _("This order is in an account now. Log in to see it."))
     return redirect_to_view("shop:order", pk)

@@ -1,18 +1,22 @@
 """Mirrors that derive notifications of mentions, replies, likes, followers and follow requests."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from django.utils.translation import gettext_lazy as _
 
 import mirror
 from accounts.models import User
-from accounts.notifications.tables import Fact, NotificationTable, watch_preferences
-from catalog.shelves.models import ShelfEntry
+from accounts.notifications.models import Way
+from accounts.notifications.tables import Fact, Group, NotificationTable, watch_preferences
+from catalog.shelves.mirrors import PRIVACY_COLUMNS
+from catalog.shelves.models import ShelfEntry, ShelfSettings
 from mirror import Watch
+from mirror.conf import setting
 from social.models import Block, Follow, FollowRequest, Like, Mention, Mute, Post
 from social.queries import notifications as queries
 from social.queries import review_notifications as reviews
 from social.reviews.models import Review
+from social.reviews.records import find_stars
 
 BLOCK = ("blocker_id", "blocked_id")
 MUTE = ("user_id", "muted_id")
@@ -76,9 +80,12 @@ class LikeNotifications(NotificationTable):
     kind = "like"
     tables = "notifications_like"
     model = Post
+    version = 2  # with the privacy of shelves
     watches = (
         Watch(Like, "post_id"),
-        Watch(Post, only=("is_hidden",), inserts=False),
+        Watch(Post, only=("is_hidden", "kind", "book_id"), inserts=False),
+        Watch(ShelfEntry, ("user_id", "book_id"), via=queries.find_liked_ratings_on, only=("stars", "shelf")),
+        Watch(ShelfSettings, via=queries.find_liked_ratings_of, only=PRIVACY_COLUMNS),
         Watch(User, via=queries.find_liked_by, only=("is_active", "is_private"), inserts=False),
         Watch(Block, BLOCK, via=queries.find_likes_between),
         Watch(Mute, MUTE, via=queries.find_likes_between),
@@ -87,6 +94,15 @@ class LikeNotifications(NotificationTable):
 
     def find_facts(self, pks: Sequence[str]) -> Iterable[Fact]:
         return queries.find_likes(pks)
+
+    def load(self, pks: Sequence[str]) -> Mapping[str, Group]:
+        groups = super().load(pks)
+        ratings = Post._base_manager.using(setting("DATABASE")).filter(pk__in=list(groups), kind=Post.Kind.RATING)
+        hidden = set(ratings.values_list("pk", flat=True))
+        hidden -= find_stars(hidden).keys() if hidden else set()
+        # The row stays, and with it what the reader has read: likes of a shelf that is public again are not new.
+        off = {str(pk): groups[str(pk)]._replace(way=Way.OFF) for pk in hidden}
+        return {**groups, **off}
 
     def keys_after(self, after: str | None, limit: int) -> list[str]:
         return queries.list_liked_posts(after, limit)

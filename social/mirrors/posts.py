@@ -34,12 +34,9 @@ def find_posts_about_books(values: Sequence[str], after: str | None, limit: int)
 
 
 def find_posts_of(values: Mapping[str, str]) -> SqlMembers:
-    """Return the visible posts of a user."""
-    return SqlMembers(
-        Post.objects.using(database()).shown().filter(user_id__in=parse_ids([values["author"]]), is_quiet=False),
-        "pk",
-        "id",
-    )
+    """Return the visible posts of a user, without ratings of deleted books, which nothing shows."""
+    shown = Post.objects.using(database()).shown().exclude(kind=Post.Kind.RATING, book=None)
+    return SqlMembers(shown.filter(user_id__in=parse_ids([values["author"]]), is_quiet=False), "pk", "id")
 
 
 def find_replies_to(values: Mapping[str, str]) -> SqlMembers:
@@ -54,7 +51,7 @@ class PostMirror(Mirror[PostRecord]):
     """The records of posts, each author's posts and each post's replies, without hidden posts and inactive authors."""
 
     name = "post"
-    version = 5
+    version = 6  # without ratings of deleted books
     model = Post
     key = keys.post("{pk}")
     strict = True
@@ -77,7 +74,8 @@ class PostMirror(Mirror[PostRecord]):
         return build_record(row)
 
     def index(self, pk: str, record: Record) -> Iterable[Contribution]:
-        if not record.get("is_quiet"):
+        is_empty = record["kind"] == Post.Kind.RATING and record["book"] is None
+        if not (is_empty or record.get("is_quiet")):
             yield Scored(keys.posts_of(record["user"]["id"]), pk, record["id"])
         if record["reply_to"]:
             yield Scored(keys.replies(record["reply_to"]["id"]), pk, record["id"])

@@ -33,6 +33,10 @@ class Kind(models.TextChoices):
     LIST = "list", _("list of books")
 
 
+# What has an author. In these cases no author means that the account is deleted.
+AUTHORED_KINDS: Final = (Kind.POST, Kind.READER, Kind.LIST)
+
+
 class Reason(models.TextChoices):
     """Why something is reported."""
 
@@ -93,7 +97,7 @@ class Case(models.Model):
 
     kind = models.CharField(_("kind"), max_length=8, choices=Kind)
     target = models.CharField(_("target"), max_length=200)  # the id, or the name of a hashtag or tag
-    # Whoever wrote the post or made the list, or the reported reader.
+    # Whoever wrote the post or made the list, or the reported reader. None after the deletion of the account.
     author = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         verbose_name=_("author"),
@@ -120,6 +124,11 @@ class Case(models.Model):
             models.Index(fields=["author", "-id"], name="moderation_of_author"),
             models.Index(fields=["closed_at"], name="moderation_closed"),
         ]
+
+    @property
+    def is_author_gone(self) -> bool:
+        """Return whether the account of the author is deleted."""
+        return self.author_id is None and self.kind in AUTHORED_KINDS
 
     def __str__(self) -> str:
         # Without names: the admin's log keeps this text after the deletion of an account.

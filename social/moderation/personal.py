@@ -8,6 +8,7 @@ from django.db import transaction
 from accounts.personal import Part, erase_nothing, make_part, register
 from common.database import SLICE_SIZE, repeat_after_conflict
 from social.moderation.models import Appeal, Case, Decision, Report
+from social.moderation.services.retention import erase_cases
 
 REPORT_COLUMNS: Final = ["id", "case__kind", "case__target", "reason", "details", "created_at", "case__closed_at"]
 DECISION_COLUMNS: Final = ["case__kind", "action", "basis", "rule", "facts", "made_at", "ends_at", "reversed_at"]
@@ -24,7 +25,7 @@ def register_parts() -> None:
     read = make_part("reports", Report, "reporter", REPORT_COLUMNS).read
     register(Part("reports", read, _forget_reporter, reporter))
     reason = "They name other people. The decisions are a part of their own."
-    register(make_part("cases", Case, "author", reason=reason))
+    register(make_part("cases", Case, "author", reason=reason, erase=erase_cases))
     # SQL forgets who decided when the user's row is deleted.
     register(make_part("decided_cases", Decision, "staff", reason=staff, erase=erase_nothing))
     register(make_part("decided_appeals", Appeal, "staff", reason=staff, erase=erase_nothing))

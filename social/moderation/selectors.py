@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from django.db.models import Count, Exists, Min, OuterRef, Prefetch, QuerySet
 
 from mirror.admin import count_rows
-from social.moderation.models import Action, Appeal, Case, Decision, Report
+from social.moderation.models import AUTHORED_KINDS, Action, Appeal, Case, Decision, Report
 
 MAX_LISTED: Final = 100  # reports and decisions on a reader's page
 MIN_DECIDED: Final = 5  # reports of a reader, before staff see that most were dismissed
@@ -51,9 +51,9 @@ def find_report(key: str) -> Report | None:
 
 
 def find_decision(key: str) -> Decision | None:
-    """Return the decision with this key that has an author to tell."""
+    """Return the decision with this key that has an author to tell, also after the deletion of the account."""
     found = Decision.objects.select_related("case__author").exclude(action=Action.DISMISS)
-    return found.filter(key=key, case__author__isnull=False).first()
+    return found.filter(key=key, case__kind__in=AUTHORED_KINDS).first()
 
 
 def find_last_decision(case: Case) -> Decision | None:

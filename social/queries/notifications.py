@@ -131,6 +131,23 @@ def find_liked_by(values: Sequence[str], after: str | None, limit: int) -> list[
     return _list_next(_rows(Like).filter(user_id__in=parse_ids(values)), "post_id", after, limit)
 
 
+def find_liked_ratings_of(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+    """Return the next ids of ratings with likes by these users."""
+    return _list_next(_liked_ratings().filter(post__user_id__in=parse_ids(values)), "post_id", after, limit)
+
+
+def find_liked_ratings_on(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+    """Return the next ids of ratings with likes of these users and books ("5:7")."""
+    condition = Q(pk__in=[])
+    for user, book in pairs.parse_pairs(values):
+        condition |= Q(post__user_id=user, post__book_id=book)
+    return _list_next(_liked_ratings().filter(condition), "post_id", after, limit)
+
+
+def _liked_ratings() -> QuerySet[Any]:
+    return _rows(Like).filter(post__kind=Post.Kind.RATING)
+
+
 def find_replied_by(values: Sequence[str], after: str | None, limit: int) -> list[str]:
     """Return the next ids of posts that these users replied to."""
     replies = _rows(Post).filter(user_id__in=parse_ids(values), parent_id__isnull=False)

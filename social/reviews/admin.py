@@ -6,13 +6,13 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 
-from accounts.admin_tools import BigTableAdmin
+from accounts.admin_tools import BigTableAdmin, link_to_rows
 from common.text import fold
+from social.models import Post
 from social.reviews.models import Review
 
 
@@ -46,4 +46,4 @@ class ReviewAdmin(BigTableAdmin):
     @display(description=_("post"))
     def shown_by(self, review: Review) -> SafeString:
         address = reverse("admin:social_post_change", args=[review.pk])
-        return format_html('<a class="underline" href="{}">{}</a>', address, review.pk)
+        return link_to_rows(Post, address, review.pk)

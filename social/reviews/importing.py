@@ -14,7 +14,7 @@ from social.reviews.services import Draft, clean_draft
 
 def register() -> None:
     """Let imports write reviews."""
-    register_review_store(ReviewStore(create_reviews, delete_reviews, find_reviews, query_books))
+    register_review_store(ReviewStore(create_reviews, delete_reviews, find_reviews, query_books, clean))
 
 
 def create_reviews(user_id: int, reviews: Sequence[NewReview]) -> Mapping[int, int]:
@@ -50,7 +50,7 @@ def create_reviews(user_id: int, reviews: Sequence[NewReview]) -> Mapping[int, i
 def delete_reviews(user_id: int, reviews: Mapping[int, str]) -> None:
     """Delete imported reviews, except those that their reader has changed since."""
     found = dict(Review.objects.filter(user_id=user_id, pk__in=list(reviews)).values_list("pk", "text"))
-    unchanged = [pk for pk, text in found.items() if _clean(reviews[pk]) == text]
+    unchanged = [pk for pk, text in found.items() if clean(reviews[pk]) == text]
     Post.objects.filter(user_id=user_id, pk__in=unchanged).delete()
 
 
@@ -66,5 +66,9 @@ def query_books(user_id: int) -> Any:
     return rows.values_list("book_id", flat=True)
 
 
-def _clean(text: str) -> str:
-    return clean_draft(Draft(text, None)).text
+def clean(text: str) -> str:
+    """Return a text as a review has it; "" for a text that no review may have."""
+    try:
+        return clean_draft(Draft(text, None)).text
+    except ValidationError:
+        return ""

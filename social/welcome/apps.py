@@ -10,6 +10,6 @@ class WelcomeConfig(AppConfig):
     verbose_name = _("first steps")
 
     def ready(self) -> None:
-        from social.welcome import personal
+        from social.welcome import personal, services  # noqa: F401  (a receiver registers on import)
 
         personal.register_parts()

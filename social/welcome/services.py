@@ -6,10 +6,12 @@ from datetime import date
 from typing import Final
 
 from django.db import transaction
+from django.dispatch import receiver
 
 from catalog.models import Tag
 from catalog.shelves.services import BookNotFound, rate_book
-from common.database import repeat_after_conflict
+from catalog.signals import tag_merged
+from common.database import point_rows_at, repeat_after_conflict
 from social.welcome.models import ChosenGenre
 
 MAX_GENRES: Final = 10  # of one reader
@@ -25,6 +27,12 @@ def choose_genres(user_id: int, names: Collection[str]) -> None:
         ChosenGenre.objects.filter(user_id=user_id).exclude(tag__in=tag_ids).delete()
         chosen = [ChosenGenre(user_id=user_id, tag_id=pk) for pk in tag_ids]
         ChosenGenre.objects.bulk_create(chosen, ignore_conflicts=True)
+
+
+@receiver(tag_merged, dispatch_uid="welcome.keep_genre")
+def keep_genre(tag_id: int, target_id: int, **kwargs: object) -> None:
+    """Let the readers of a genre keep the tag into which it is merged."""
+    point_rows_at(ChosenGenre.objects.filter(tag_id=tag_id), "tag_id", target_id, ["user_id"])
 
 
 def rate_books(user_id: int, ratings: Mapping[int, int], today: date) -> None:

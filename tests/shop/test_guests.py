@@ -12,7 +12,7 @@ from pytest_django.fixtures import Settings
 from accounts.models import User
 from shop.models import FakeCharge, Order, OrderState, Payment, Product, SavedAddress
 from shop.payments import fake
-from shop.selectors.links import make_links, make_token
+from shop.selectors.links import make_links, make_slip_path, make_token
 from shop.services.orders import mark_order_sent
 from shop.services.settle import settle_all
 from shop.tasks import confirm, tell
@@ -170,7 +170,7 @@ def test_a_form_sent_twice_is_one_order_and_other_guests_do_not_get_it(guest: Cl
 def test_a_reader_claims_the_order_once_and_the_link_ends(guest: Client, book: Product) -> None:
     order_as(guest)
     order = Order.objects.get()
-    links = make_links(order)
+    links, token, slip = make_links(order), make_token(order), make_slip_path(order, 1)
     assert guest.get(links.claim)["Location"] == f"/accounts/login/?next={links.claim}"
     alice, bob = User.objects.create_user("alice"), User.objects.create_user("bob")
     guest.force_login(alice)
@@ -188,6 +188,10 @@ def test_a_reader_claims_the_order_once_and_the_link_ends(guest: Client, book: P
         (f"/shop/orders/{order.pk}/", 302),
         (f"/accounts/login/?next=/shop/orders/{order.pk}/", 302),
     ]
+    # So do the links of other pages, which earlier letters had.
+    for path in (links.pay, links.cancel, links.give_back, slip):
+        assert Client().get(path)["Location"] == f"/shop/orders/{order.pk}/", path
+    assert Client().get(slip.replace(token, "x")).status_code == 404
     assert "Small Gods" in text_of(guest.get(f"/shop/orders/{order.pk}/"))
 
 

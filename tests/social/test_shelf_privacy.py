@@ -10,12 +10,16 @@ from datetime import date
 import pytest
 from django.core.exceptions import ValidationError
 from django.test import Client
+from django.utils import timezone
 
 from accounts.models import User
+from accounts.notifications.models import Notification, Way
+from accounts.notifications.selectors import count_unread
+from accounts.notifications.services import mark_all_read
 from catalog import keys
 from catalog.models import Book
 from catalog.shelves import services
-from catalog.shelves.models import Privacy, Shelf, ShelfSettings
+from catalog.shelves.models import Privacy, Shelf, ShelfEntry, ShelfSettings
 from mirror.redis import naming
 from mirror.redis.clients import relay_client
 from mirror.redis.recorder import record
@@ -41,6 +45,7 @@ LEVELS = {
     Shelf.READ: Privacy.ME,
     Shelf.ABANDONED: Privacy.FOLLOWERS,
 }
+FOLLOWERS = 1  # number of unread notifications of followers
 TITLES = {shelf: f"A secret of {shelf.value}!" for shelf in Shelf}
 SEEN = {
     "owner": set(Shelf),
@@ -209,9 +214,10 @@ def test_a_hidden_rating_is_on_no_profile_and_in_no_notification(library: Librar
     for privacy, count in ((Privacy.PUBLIC, 2), (Privacy.FOLLOWERS, 1), (Privacy.ME, 1), (Privacy.PUBLIC, 2)):
         services.set_privacy(reader.pk, Shelf.WANT, privacy)
         drain_all()
-        assert verify(["rated_post", "post"]) == []
+        assert verify(["rated_post", "post", "notified_like", "notification"]) == []
         for context in (nullcontext(), sql_only()):
             with context:
+                assert count_unread(reader.pk) == count + FOLLOWERS
                 for viewer in (None, reader.pk, follower.pk):
                     profile = get_profile(reader.pk, viewer)
                     assert profile is not None
@@ -220,6 +226,48 @@ def test_a_hidden_rating_is_on_no_profile_and_in_no_notification(library: Librar
         assert len(liked) == count
         for shown in liked:
             assert library.client("owner").get(shown.detail.path).status_code == 200
+
+
+def test_likes_of_a_shelf_that_is_public_again_stay_read(library: Library) -> None:
+    reader, book = library.owner.pk, library.books[Shelf.WANT].pk
+    services.rate_book(reader, book, 8, date(2026, 3, 4))
+    assert like_post(library.people["follower"].pk, Post.objects.get().pk)
+    drain_all()
+    assert count_unread(reader) == 1 + FOLLOWERS
+    mark_all_read(reader, timezone.now())
+    for privacy in (Privacy.ME, Privacy.PUBLIC):
+        services.set_privacy(reader, Shelf.WANT, privacy)
+        drain_all()
+        assert count_unread(reader) == 0
+    assert Notification.objects.get(kind="like").way == Way.SITE
+
+
+def test_a_rating_without_stars_is_not_counted_as_unread(library: Library) -> None:
+    reader, book = library.owner.pk, library.books[Shelf.WANT].pk
+    services.rate_book(reader, book, 8, date(2026, 3, 4))
+    assert like_post(library.people["follower"].pk, Post.objects.get().pk)
+    ShelfEntry.objects.filter(user=reader, book=book).update(stars=None)
+    drain_all()
+    assert count_unread(reader) == FOLLOWERS
+    assert verify(["notified_like", "notification"]) == []
+
+
+def test_ratings_of_a_deleted_book_are_neither_listed_nor_counted(library: Library) -> None:
+    reader, book = library.owner.pk, library.books[Shelf.WANT]
+    services.rate_book(reader, book.pk, 8, date(2026, 3, 4))
+    create_post(reader, "Good morning", book_id=book.pk)
+    assert like_post(library.people["follower"].pk, Post.objects.get(kind=Post.Kind.RATING).pk)
+    drain_all()
+    assert count_unread(reader) == 1 + FOLLOWERS
+    book.delete()
+    drain_all()
+    assert verify(["rated_post", "post", "notified_like", "notification"]) == []
+    for context in (nullcontext(), sql_only()):
+        with context:
+            profile = get_profile(reader)
+            assert profile is not None
+            assert profile.posts == 1 == len(get_posts_by(reader, None).posts)
+            assert count_unread(reader) == FOLLOWERS
 
 
 def test_a_rating_that_staff_have_hidden_as_well_is_left_out_once(library: Library) -> None:

@@ -10,6 +10,7 @@ from accounts.models import User
 from catalog.models import Book, Tag
 from catalog.shelves.models import Shelf, ShelfEntry
 from catalog.shelves.services import rate_book
+from catalog.tags.services import merge_tags
 from mirror.relay.sql_only import sql_only
 from social.models import Follow
 from social.services import people
@@ -32,6 +33,17 @@ def books() -> list[Book]:
         book.tags.add(Tag.objects.get_or_create(name=("fantasy", "crime")[n % 2])[0])
     made[0].tags.add(Tag.objects.create(name="owned", hidden=True))
     return made
+
+
+def test_genres_survive_a_merge_of_tags(books: list[Book]) -> None:
+    nora, otto = (User.objects.create_user(name) for name in ("nora", "otto"))
+    choose_genres(nora.pk, ["crime"])
+    choose_genres(otto.pk, ["crime", "fantasy"])
+    assert merge_tags(Tag.objects.filter(name="crime"), Tag.objects.get(name="fantasy")) == 1
+    assert list(ChosenGenre.objects.order_by("user").values_list("user", "tag__name")) == [
+        (nora.pk, "fantasy"),
+        (otto.pk, "fantasy"),
+    ]
 
 
 def test_a_new_reader_takes_the_steps_without_javascript(books: list[Book], client: Client) -> None:

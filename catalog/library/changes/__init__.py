@@ -12,10 +12,11 @@ from datetime import date
 
 from catalog.library.changes import entries, lists, texts
 from catalog.library.changes.lists import delete_empty_lists
-from catalog.library.changes.rows import Chunk, RowSummary, summarize_row
+from catalog.library.changes.rows import CHANGES, Chunk, RowSummary, summarize_row
 from catalog.library.models import ImportRow, LibraryImport
 
 __all__ = [
+    "CHANGES",
     "Chunk",
     "RowSummary",
     "apply_chunk",

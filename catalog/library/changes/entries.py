@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from datetime import date
 from typing import Any, Final
 
-from catalog.library.changes.rows import Chunk, collect_changes, get_book_id
+from catalog.library.changes.rows import Chunk, collect_changes, get_book_id, note_left_out
 from catalog.library.formats import ImportedBook, ImportedReading
 from catalog.library.models import ImportRow
 from catalog.readings.services import MAX_READINGS
@@ -77,6 +77,7 @@ class _Plan:
         for row, told in chunk.pairs():
             self._plan_entry(row, told, today)
             self._plan_readings(row, told)
+            self._note_left_out(row, told)
 
     def write(self) -> None:
         """Write all changes, and note the ids of the readings."""
@@ -118,6 +119,22 @@ class _Plan:
                 self._add_reading(row, one)
         for _ in range(told.times_read - self._count_readings(entry)):
             self._add_reading(row, ImportedReading(None, None))
+
+    def _note_left_out(self, row: ImportRow, told: ImportedBook) -> None:
+        """Note a shelf, stars and dates that differ from those of the entry and its readings."""
+        book = get_book_id(row)
+        entry = self.entries.get(book)
+        if entry is None:
+            return
+        if told.shelf and told.shelf != entry.shelf:
+            note_left_out(row, "shelf")
+        if told.stars is not None and told.stars != entry.stars:
+            note_left_out(row, "stars")
+        starts = {one.finished_on: one.started_on for one in (*self.known.get(book, ()), entry)}
+        for one in told.readings:
+            end = one.end.day if one.end else None
+            if end not in starts or (one.start and one.start.day != starts[end]):
+                note_left_out(row, "dates")
 
     def _count_readings(self, entry: ShelfEntry) -> int:
         """Return the number of readings as the exports of services count them."""

@@ -1,14 +1,25 @@
 """Rows and what they tell."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_lazy, ngettext
 
 from catalog.library.formats import ImportedBook
 from catalog.library.models import ImportRow
 from catalog.shelves.models import Shelf
+
+# What a row may tell in vain, because a book has one shelf, one rating and one review of a reader.
+LEFT_OUT: Final = {
+    "shelf": gettext_lazy("another shelf"),
+    "stars": gettext_lazy("other stars"),
+    "dates": gettext_lazy("other dates"),
+    "review": gettext_lazy("another review"),
+    "long": gettext_lazy("a review that is too long"),
+}
+# The notes of what a row changes.
+CHANGES: Final = ("made", "filled", "readings", "review", "listed")
 
 
 class Chunk(NamedTuple):
@@ -32,6 +43,13 @@ def get_book_id(row: ImportRow) -> int:
     return row.book_id or 0
 
 
+def note_left_out(row: ImportRow, name: str) -> None:
+    """Note that a row tells something in vain."""
+    names = row.changes.setdefault("left_out", [])
+    if name not in names:
+        names.append(name)
+
+
 def collect_changes(rows: Sequence[ImportRow], name: str) -> list[Any]:
     """Return all members of the lists that rows noted under this name."""
     found: list[Any] = []
@@ -43,7 +61,7 @@ def collect_changes(rows: Sequence[ImportRow], name: str) -> list[Any]:
 class RowSummary(NamedTuple):
     """What a row changes. shelf: on which it puts the book, or "". is_moved: from "want to read".
 
-    lists: the number of lists that get the book.
+    lists: the number of lists that get the book. left_out: names of ``LEFT_OUT``.
     """
 
     shelf: str
@@ -53,6 +71,12 @@ class RowSummary(NamedTuple):
     readings: int
     has_review: bool
     lists: int
+    left_out: tuple[str, ...]
+
+    @property
+    def left_out_labels(self) -> list[str]:
+        """What the row does not change, because the reader or an earlier row has another value, in words."""
+        return [str(label) for name, label in LEFT_OUT.items() if name in self.left_out]
 
     @property
     def labels(self) -> list[str]:
@@ -85,4 +109,5 @@ def summarize_row(row: ImportRow) -> RowSummary:
         readings=len(changes.get("readings", ())),
         has_review="review" in changes,
         lists=len(changes.get("listed", ())),
+        left_out=tuple(changes.get("left_out", ())),
     )

@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import TabularInline
 from unfold.decorators import display
 
+from accounts.admin_tools import PermittedLinks
 from shop.admin.orders.slips import PACKED
 from shop.delivery.vat import format_rate
 from shop.invoices.models import Invoice
@@ -20,7 +21,7 @@ from shop.money import format_money, format_money_of
 from shop.selectors.order_lines import annotate_refunds
 
 
-class _OrderInline(TabularInline):
+class _OrderInline(PermittedLinks, TabularInline):
     """Read-only rows of an order, for staff with a permission on orders."""
 
     extra = 0

@@ -1,7 +1,7 @@
 """The pages that reporters and authors read: reports with their results, decisions with their reasons, and appeals.
 
 The address of a report or of a decision contains a random key. If its reader can log in, the key is not enough. It is
-for visitors without an account, and for authors whose account is suspended or to be deleted.
+for visitors without an account, and for authors whose account is suspended, to be deleted or deleted.
 """
 
 from typing import Any
@@ -58,9 +58,10 @@ def report_status(request: HttpRequest, key: str) -> HttpResponse:
 def decision(request: HttpRequest, key: str) -> HttpResponse:
     """GET: show a decision with its reasons to the author. POST ``details``: appeal against it."""
     found = find_decision(key)
-    if found is None or found.case.author is None:
+    if found is None:
         raise Http404
-    if found.case.author.is_active and (refusal := _refuse_others(request, found.case.author.pk)):
+    author = found.case.author
+    if author is not None and author.is_active and (refusal := _refuse_others(request, author.pk)):
         return refusal
     reports = found.case.reports.order_by("pk")
     context = {

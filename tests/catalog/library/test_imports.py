@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 import pytest
 from django.core import serializers
+from django.test import Client
 from django.utils import timezone
 
 from accounts.models import User
-from catalog.library import services
+from catalog.library import selectors, services
 from catalog.library.changes import summarize_row
 from catalog.library.formats import read_table
 from catalog.library.models import ImportRow, LibraryImport, State, Step
@@ -122,7 +123,10 @@ def test_import_matches_applies_repeats_and_undoes(reader: User, books: list[Boo
     assert services.confirm_import(reader.pk, again.pk)
     assert run(again).state == State.DONE
     assert snapshot() == after
-    assert set(map(str, again.rows.values_list("changes", flat=True))) == {"{}"}
+    # The second book was read here, and stays there.
+    told = dict(again.rows.values_list("number", "changes"))
+    assert told.pop(2) == {"left_out": ["shelf"]}
+    assert set(map(str, told.values())) == {"{}"}
     assert services.undo_import(reader.pk, made.pk)
     assert run(made).state == State.UNDONE
     assert snapshot() == before
@@ -255,6 +259,56 @@ def test_a_row_that_knows_more_wins_over_want_to_read(reader: User) -> None:
     assert list(kept.values_list("shelf", "stars", "finished_on")) == [("read", None, D1)]
     kept.update(shelf=Shelf.WANT, finished_on=None)
     assert snapshot() == before
+
+
+TWICE = """\
+1,Emma,,,,,,4,,,,,,,2019/01/02,2018/01/02,one,,read,A good edition.,,,1,0
+2,Emma (another edition),,,,,,5,,,,,,,2021/03/04,2020/01/02,two,,currently-reading,A better edition.,,,2,0
+3,Emma (a third edition),,,,,,4,,,,,,,2019/01/02,2018/01/02,,,read,A good edition.,,,1,0
+"""
+
+
+@pytest.mark.parametrize("page_size", [20, 1])
+def test_nothing_of_two_rows_for_one_book_is_lost_in_silence(
+    reader: User, monkeypatch: pytest.MonkeyPatch, page_size: int
+) -> None:
+    """The dry run tells it for rows on different pages as well."""
+    monkeypatch.setattr(selectors, "PAGE_SIZE", page_size)
+    book = make_book("Emma", goodreads_id=1)
+    rebuild()
+    made = start(reader, TWICE)
+    ImportRow.objects.update(book=book, step=Step.FOUND, candidates=[])
+    shown = {}
+    for after in range(3):
+        shown |= {one.row.number: one.summary for one in find_rows(made, Step.FOUND, after).rows}
+    first, second, third = (shown[number] for number in (1, 2, 3))
+    assert first
+    assert second
+    assert third
+    assert (first.left_out, third.left_out, third.labels) == ((), (), [])
+    assert second.left_out_labels == ["another shelf", "other stars", "another review"]
+    assert second.labels == ["1 earlier reading", "on 1 list"]
+    services.confirm_import(reader.pk, made.pk)
+    run(made)
+    assert {row.number: summarize_row(row) for row in made.rows.all()} == shown
+    entry = ShelfEntry.objects.get()
+    assert (entry.shelf, entry.stars, entry.finished_on, entry.shelved_on) == ("read", 8, D1, date(2018, 1, 2))
+    assert EarlierReading.objects.get().finished_on == D2
+    assert Review.objects.get().text == "A good edition."
+    progress = get_progress(reader.pk, made.pk)
+    assert progress
+    assert (progress.imported, progress.unchanged) == (2, 1)
+
+
+def test_the_page_names_what_is_left_out(reader: User, client: Client) -> None:
+    book = make_book("Emma", goodreads_id=1)
+    ShelfEntry.objects.create(user=reader, book=book, shelf=Shelf.READ, stars=2, finished_on=D1, shelved_on=TODAY)
+    rebuild()
+    made = start(reader, f"1,Emma,,,,,,4,,,,,,,2019/01/02,,,,read,{'x' * 20_001},,,1,0\n")
+    client.force_login(reader)
+    page = client.get(f"/library/{made.pk}/").content.decode()
+    text = "Nothing new. Left out, because what is here stays: other stars, a review that is too long"
+    assert text in " ".join(page.split())
 
 
 def test_killed_runs_go_on_where_they_were(reader: User, books: list[Book], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,20 +1,24 @@
 """Personal data of moderation: the download, the deletion of an account, retention, and metrics."""
 
+import re
 from datetime import timedelta
 
 import pytest
+from django.test import Client
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from accounts.deletion import services as deletion
+from accounts.models import User
 from accounts.personal.registry import all_parts
 from accounts.tasks import delete_accounts
 from social.moderation.models import Action, Appeal, Case, Decision, Kind, Outcome, Report
 from social.moderation.services.appeals import appeal_decision, decide_appeal
 from social.moderation.services.reports import Reporter
 from social.moderation.tasks import delete_old_cases
+from social.services.posts import create_post
 from tests.support.site.metrics import scrape
-from tests.support.social.cases import Dispute, enter, make_report
+from tests.support.social.cases import Dispute, deliver, enter, make_report
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -68,6 +72,65 @@ def test_a_deleted_author_takes_the_cases_along(dispute: Dispute, settings: Sett
     assert Case.objects.get().author == dispute.bob
     assert not Decision.objects.exists()
     assert not Appeal.objects.exists()
+
+
+def test_a_decision_against_a_deleted_account_outlives_it_for_an_appeal(dispute: Dispute, settings: Settings) -> None:
+    """The key of the page is enough, because nobody can log in. Staff answer on the page, and no email is sent."""
+    dispute.report(details="A secret of bob")
+    decision = dispute.decide(Action.CLOSE_ACCOUNT, by=User.objects.create_superuser("zoe"))
+    open_case = make_report(Kind.READER, str(dispute.bob.pk), Reporter(dispute.carol.pk)).case
+    deliver()
+    set_days(settings, 15)
+    assert delete_accounts() == 1
+    assert not User.objects.filter(pk=dispute.alice.pk).exists()
+    set_days(settings, 183)
+    assert delete_old_cases() == 0
+    page, visitor = f"/decisions/{decision.key}/", Client()
+    shown = visitor.get(page).content.decode()
+    assert "The post insults readers." in shown
+    assert "You are all fools" in shown
+    assert "We deleted your account." in shown
+    assert [name for name in ("alice", "bob", "secret") if re.search(rf"\b{name}\b", shown)] == []
+    assert visitor.post(page, {"details": "It was a joke."}).status_code == 302
+    appeal = Appeal.objects.get()
+    of_staff = enter(dispute.dora).get(f"/admin/moderation/appeal/{appeal.pk}/change/").content.decode()
+    assert "The account is deleted." in of_staff
+    set_days(settings, 190)
+    assert delete_old_cases() == 0
+    decide_appeal(appeal.pk, Outcome.GRANTED, "We looked again.", by=dispute.dora)
+    assert deliver() == []
+    assert delete_old_cases() == 0
+    shown = visitor.get(page).content.decode()
+    assert "We looked again." in shown
+    assert "The deleted account cannot be restored." in shown
+    set_days(settings, 190 + 185)
+    assert delete_old_cases() == 1
+    assert visitor.get(page).status_code == 404
+    assert list(Case.objects.all()) == [open_case]
+
+
+def test_a_deleted_account_without_appeal_leaves_the_decision_for_six_months(
+    dispute: Dispute, settings: Settings
+) -> None:
+    dispute.report()
+    dispute.decide(Action.CLOSE_ACCOUNT, by=User.objects.create_superuser("zoe"))
+    set_days(settings, 15)
+    assert delete_accounts() == 1
+    kept = Case.objects.get()
+    assert (kept.author, kept.is_author_gone) == (None, True)
+    set_days(settings, 185)
+    assert delete_old_cases() == 1
+
+
+def test_a_case_about_a_hashtag_is_kept_for_a_year(dispute: Dispute, settings: Settings) -> None:
+    """It has no author, as have the cases about deleted accounts."""
+    create_post(dispute.alice.pk, "#fools")
+    case = make_report(Kind.HASHTAG, "fools", Reporter(dispute.bob.pk)).case
+    decision = dispute.decide(Action.DISMISS, case)
+    Decision.objects.filter(pk=decision.pk).update(action=Action.HIDE)
+    assert Client().get(f"/decisions/{decision.key}/").status_code == 404
+    set_days(settings, 364)
+    assert delete_old_cases() == 0
 
 
 def test_decisions_outlive_the_staff(dispute: Dispute, settings: Settings) -> None:
