@@ -59,7 +59,7 @@ def test_the_rows_have_one_pattern_in_sections(here: Client, language: str) -> N
     assert len(titles) == 5
     if language == "en":
         assert titles == ["Profile", "Orders", "Settings", "Security", "Data"]
-    cards = found.partition('<div class="account-cards grid">')[2].partition("</main>")[0]
+    cards = found.partition('<div class="account-cards tiles">')[2].partition("</main>")[0]
     rows = re.findall(r"<li>(<a [^>]*>.*?</a>)", cards)
     assert len(rows) == 18
     for row in rows:  # an icon, a title, and perhaps a value
