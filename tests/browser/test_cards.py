@@ -52,10 +52,10 @@ def reader(open_page: OpenPage, live_server: LiveServer, books: list[Book]) -> P
 def test_rows_are_one_line_with_equal_buttons(reader: Page) -> None:
     reader.goto("/")
     cards = reader.locator("[aria-labelledby=most-viewed] .card")
-    for width, count in ((390, 8), (640, 8), (768, 5), (1024, 6), (1280, 8)):
+    for width in (390, 640, 768, 1024, 1280):
         resize(reader, width)
         shown = cards.evaluate_all(MEASURE)
-        assert len(shown) == count, width
+        assert len(shown) == 8, width  # those beyond the edge are reached by scrolling the row
         assert len({(top, end) for top, end, *_ in shown}) == 1, width
         assert {tuple(each[3:]) for each in shown} == {(shown[0][2], 40)}, width
     with text_size(reader, 200):
