@@ -18,9 +18,8 @@ from rjsmin import jsmin
 from whitenoise.storage import CompressedManifestStaticFilesStorage
 
 STYLES: Final = (  # in the order of the cascade
-    "css/tokens.css", "css/base.css", "css/parts.css", "css/shelf.css", "css/catalog.css", "css/search.css",
-    "css/people.css", "css/posts.css", "css/shop.css", "css/shelves.css", "css/readings.css",
-    "css/social_people.css",
+    "css/tokens.css", "css/base.css", "css/layout.css", "css/parts.css", "css/shelf.css", "css/catalog.css",
+    "css/search.css", "css/posts.css", "css/shop.css", "css/shelves.css", "css/social_people.css",
 )  # fmt: skip
 SCRIPTS: Final = (
     "django_htmx/htmx-2.min.js", "site.js", "actions.js", "ago.js", "listbox.js", "search.js", "sale.js",

@@ -35,7 +35,12 @@ UNFOLD: Final[dict[str, Any]] = {
     # None prevents unfold's inline style, which the policy forbids; the style sheet sets the radius.
     # COLORS is a function, because unfold would merge a dict into its own colours.
     "COLORS": lambda request: {},
-    "STYLES": [_link_static("css/tokens.css"), _link_static("css/admin.css"), _link_static("css/loginlog.css")],
+    "STYLES": [
+        _link_static("css/tokens.css"),
+        _link_static("css/layout.css"),
+        _link_static("css/admin.css"),
+        _link_static("css/loginlog.css"),
+    ],
     "DASHBOARD_CALLBACK": "config.admin.add_figures",
     "SIDEBAR": {
         "show_search": True,

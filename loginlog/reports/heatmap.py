@@ -66,7 +66,7 @@ def draw_sheet(
     squares = []
     for day in list_days(first, last):
         row, column = divmod(start + day.day - 1, 7)
-        shade = "ahead" if day > today else f"l{levels.get(day, 0)}"
+        shade = "ahead" if day > today else f"s{levels.get(day, 0)}"
         if day == today:
             shade += " today"
         squares.append(_draw_square(column, row + 1, shade, day_title(day), day.day))

@@ -49,7 +49,7 @@ def test_the_page_shows_name_address_and_links(here: Client, alice: User) -> Non
     assert "alice@example.org" in found
     for link in ("email", "password_change", "sessions", "factors"):
         assert f'href="/accounts/{link}/"' in found
-    assert found.rindex('action="/accounts/logout/" method="post"') > found.rindex('class="rows"')
+    assert found.rindex('action="/accounts/logout/" method="post"') > found.rindex('class="rows lined"')
 
 
 @pytest.mark.parametrize("language", ["en", "zh-hans"])
@@ -59,7 +59,7 @@ def test_the_rows_have_one_pattern_in_sections(here: Client, language: str) -> N
     assert len(titles) == 5
     if language == "en":
         assert titles == ["Profile", "Orders", "Settings", "Security", "Data"]
-    cards = found.partition('<div class="account-cards grid">')[2].partition("</main>")[0]
+    cards = found.partition('<div class="account-cards tiles">')[2].partition("</main>")[0]
     rows = re.findall(r"<li>(<a [^>]*>.*?</a>)", cards)
     assert len(rows) == 18
     for row in rows:  # an icon, a title, and perhaps a value

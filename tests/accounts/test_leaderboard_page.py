@@ -72,7 +72,7 @@ def test_each_row_has_a_picture_and_numbers_in_columns(client: Client, people: l
     rows = re.findall(rf'<tr>{number}<th scope="row">(.*?)</th>{number}</tr>', page)
     assert [re.findall('class="avatar', row) for row in rows] == [['class="avatar']] * PAGE_SIZE
     assert '<img class="avatar" src="/media/avatars/30-abc-' in rows[0]
-    assert page.count('<li><span class="ranked">') == 10
+    assert page.count('<li><span class="who">') == 10
 
 
 def test_a_visitor_costs_one_round_trip_and_a_reader_two(client: Client, people: list[User]) -> None:

@@ -158,7 +158,10 @@ def test_cart_is_accessible_and_fits(shelf: list[Product], open_page: OpenPage, 
     page.goto("/shop/cart/")
     assert audit(page) == []
     resize(page, PHONE["width"])
-    line, summary = page.locator(".line").filter(has_text="The Aleph"), page.locator(".cart-summary").bounding_box()
+    line, summary = (
+        page.locator(".lines .media").filter(has_text="The Aleph"),
+        page.locator(".cart-summary").bounding_box(),
+    )
     title = line.locator(".line-title").bounding_box()
     assert title
     # The padding enlarges the links of the authors.

@@ -37,7 +37,7 @@ def log_in(page: Page) -> Page:
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("main").get_by_role("button", name="Log in").click()
     expect(page.get_by_role("heading", name="Feed")).to_be_visible()
-    expect(page.locator(".people-who .name").first).to_have_css("font-weight", "600")  # system fonts have others, too
+    expect(page.locator(".who .name").first).to_have_css("font-weight", "600")  # system fonts have others, too
     return page
 
 

@@ -107,7 +107,7 @@ def test_checkout_waits_for_a_typed_quantity_and_is_left_out_after_a_refusal(car
     expect(cart).to_have_url(re.compile("/shop/cart/"))
     held.let_go()
     expect(cart.get_by_role("heading", name="Checkout")).to_be_visible()
-    expect(cart.locator(".line", has_text="Letters")).to_contain_text("5 ×")
+    expect(cart.locator(".lines .media", has_text="Letters")).to_contain_text("5 ×")
     cart.goto("/shop/cart/")
     settled(cart)
     quantity(cart, "Letters").fill("100")

@@ -31,9 +31,9 @@ def test_strips_fit_the_page_and_link_to_books(first: Book, open_page: OpenPage,
     page = open_page()
     for look in LOOKS:
         page.goto(f"/books/{first.pk}/")
-        assert page.locator(".recommended .strip-book").count() == 16
+        assert page.locator(".recommended .card").count() == 16
         assert audit(page, [look]) == []
-        card = page.locator(".recommended .strip-book").first
+        card = page.locator(".recommended .card").first
         assert "60% bought it" in card.inner_text()
         card.get_by_role("link").first.click()
         page.wait_for_url(f"**/books/{first.pk + 1}/")

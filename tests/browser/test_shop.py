@@ -221,7 +221,7 @@ def test_the_place_on_the_checkout_is_kept_while_the_total_changes(
 
 
 # The steps of one word that take more than one line.
-BROKEN_STEPS = """() => [...document.querySelectorAll(".dots li > span:not(.sr-only)")]
+BROKEN_STEPS = """() => [...document.querySelectorAll(".steps li > span:not(.sr-only)")]
     .filter(step => !step.textContent.includes(" ") && step.getClientRects().length > 1)
     .map(step => step.textContent)"""
 

@@ -66,7 +66,7 @@ BOXES = """names => names.map(name => {
 CARDS = """cards => cards.map(card => {
   const [box, column] = [card, card.closest("section")].map(each => each.getBoundingClientRect());
   const cover = card.querySelector(".cover").getBoundingClientRect();
-  const words = card.querySelector(".line-words").getBoundingClientRect();
+  const words = card.querySelector(".words").getBoundingClientRect();
   const size = [cover.width, cover.height, words.left > cover.right].map(Number);
   return [[box.left - column.left, column.right - box.right, box.top, box.height].map(Math.round), size];
 })"""

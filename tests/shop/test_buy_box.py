@@ -31,7 +31,7 @@ def page_of(client: Client, book: Product | Book) -> str:
 
 def box_of(client: Client, book: Product | Book) -> str:
     """Return the buy box of the page, or ""."""
-    _, start, rest = page_of(client, book).partition('<section class="buy-box"')
+    _, start, rest = page_of(client, book).partition('<section class="buy-box sheet stack"')
     return start + rest.partition("</section>")[0]
 
 

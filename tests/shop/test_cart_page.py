@@ -289,7 +289,7 @@ def test_readers_see_the_delivery_to_their_last_country(client: Client, book: Pr
 
 def read_summary(client: Client) -> str:
     """Return the part of the page that has the sums and the button."""
-    return text_of(client).split('class="cart-summary"')[1].split("</section>")[0]
+    return text_of(client).split('class="cart-summary sheet stack"')[1].split("</section>")[0]
 
 
 @pytest.mark.parametrize("is_reader", [False, True])

@@ -95,13 +95,13 @@ def test_the_page_of_a_book_shows_two_strips(client: Client, shelf: list[Product
     assert ">Readers who viewed this bought<" in html
     assert ">65% bought it<" in html
     assert html.count('<span class="sr-only">Rating: </span>4.25') == MAX_SHOWN - 2  # where no share is known
-    assert html.count('class="strip-book"') == 2 * MAX_SHOWN - 2  # two are in both, and shown once
+    assert html.count('class="card"') == 2 * MAX_SHOWN - 2  # two are in both, and shown once
     assert "€0.05" in html  # the price in the sale
     assert "Book &lt;1&gt;" in html
     assert find_policy_violations(html) == []
     assert 'class="strip"' not in _page(client, others[3].pk).content.decode()
     with translation.override("zh-hans"):
-        assert 'class="strip-book"' in _page(client, one.pk, **{"Accept-Language": "zh-hans"}).content.decode()
+        assert 'class="card"' in _page(client, one.pk, **{"Accept-Language": "zh-hans"}).content.decode()
 
 
 def test_a_second_strip_of_fewer_than_six_other_books_is_left_out(client: Client, shelf: list[Product]) -> None:
@@ -113,7 +113,7 @@ def test_a_second_strip_of_fewer_than_six_other_books_is_left_out(client: Client
     assert "also bought" not in html
     Recommendation.objects.update(viewbuy=[])
     rebuild()
-    assert _page(client, one.pk).content.decode().count('class="strip-book"') == MAX_SHOWN
+    assert _page(client, one.pk).content.decode().count('class="card"') == MAX_SHOWN
 
 
 def test_the_json_of_a_book_has_recommendations(client: Client, shelf: list[Product]) -> None:

@@ -191,7 +191,7 @@ def test_no_book_stands_twice(town: Town) -> None:
     rebuild()
     town.client.get(f"/books/{more[21].pk}/")
     sections = re.findall(r'aria-labelledby="([a-z0-9-]+)">(.*?)</section>', town.read_page(), re.DOTALL)
-    rows = [(name, section) for name, section in sections if '<h3 class="strip-title"' in section]
+    rows = [(name, section) for name, section in sections if '<h3 class="card-title"' in section]
     shown = {name: re.findall(r'<h3[^>]*><a href="([^"]+)"', row) for name, row in rows}
     addresses = [address for row in shown.values() for address in row]
     assert len(set(addresses)) == len(addresses)

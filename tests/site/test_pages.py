@@ -49,7 +49,7 @@ def test_sections_of_the_front_page_link_to_all_in_one_way(client: Client) -> No
     Post.objects.create(user=User.objects.create(username="ann"), text="Hello")
     rebuild()
     page = client.get("/").content.decode()
-    assert '<div class="strip-head"><h2 id="said-last">Posts from readers</h2><a href="/global/">See all<' in page
+    assert '<div class="page-head"><h2 id="said-last">Posts from readers</h2><a href="/global/">See all<' in page
 
 
 @pytest.mark.django_db(transaction=True)

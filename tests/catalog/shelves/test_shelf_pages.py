@@ -260,7 +260,7 @@ def test_the_bars_count_half_stars_below_as_shares_of_all_ratings(client: Client
         other.force_login(User.objects.create_user(name))
         change(other, book, action="rate", stars=stars)
     page = client.get(f"/books/{book.pk}/").content.decode()
-    table = page[page.index('<table class="histogram">') : page.index("</table>")]
+    table = page[page.index('<table class="plain histogram">') : page.index("</table>")]
     assert re.findall(r'class="number">(\d)<', table) == ["0", "2", "1", "0", "1"]
     assert re.findall(r'<rect width="(\d+)"', table) == ["0", "50", "25", "0", "25"]
     assert re.findall(r'aria-hidden="true">(\d)<', table) == list("54321")
