@@ -132,6 +132,8 @@ class Layout:
         for name, kind in self.kinds.items():
             if is_array(kind):
                 raise DeclarationError(f"a hash cannot contain the array {name!r}")
+            if _is_json(kind):
+                raise DeclarationError(f"a hash cannot contain the JSON of {name!r}, because its values are texts")
 
     @cached_property
     def value_pk(self) -> "models.Field[Any, Any]":
@@ -429,7 +431,12 @@ def _make_families(index: Index) -> Iterator[Family]:
 
 def _has_no_text(field: "models.Field[Any, Any]") -> bool:
     """Return whether values are JSON, dicts or search vectors, whose texts are not equal in SQL and in Python."""
-    return isinstance(field, models.JSONField) or field.get_internal_type() in ("HStoreField", "SearchVectorField")
+    return _is_json(field) or field.get_internal_type() == "SearchVectorField"
+
+
+def _is_json(field: "models.Field[Any, Any]") -> bool:
+    """Return whether values are JSON or dicts of PostgreSQL's hstore."""
+    return isinstance(field, models.JSONField) or field.get_internal_type() == "HStoreField"
 
 
 def _count_lists(field: Any) -> int:

@@ -191,6 +191,13 @@ def test_number_that_python_alone_converts_is_a_score(tables: Create, declare: D
     assert mirror.top("tkinds", 5) == [dear.pk, cheap.pk]
 
 
+def test_json_in_a_hash_is_refused() -> None:
+    class Setting(Sample):
+        data = models.JSONField()
+
+    assert "a hash cannot contain the JSON of 'data'" in refuse(Setting, fields=["data"], record_kind="hash")
+
+
 def test_number_that_sql_has_otherwise_is_no_score() -> None:
     class Offer(Sample):
         price = CentsField()
