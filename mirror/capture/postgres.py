@@ -32,6 +32,7 @@ from mirror.capture.plan import (
     truncate,
 )
 from mirror.capture.postgres_texts import IGNORE, LOADED_TABLES, NOTIFY, Texts
+from mirror.utils import Bounded
 
 SEARCH_PATH: Final = "pg_catalog, pg_temp"
 # pg_trigger.tgtype of an AFTER ... FOR EACH STATEMENT trigger (bits as in PostgreSQL's pg_trigger.h)
@@ -147,6 +148,9 @@ RELATIONS: Final = """
       FROM unnest(%s::text[], %s::text[]) AS w(name, quoted)
       JOIN pg_class c ON c.oid = to_regclass(w.quoted)
 """
+
+# By outbox, statements and operation. While a table has a lasting fault, each check compares all bodies.
+_bodies: Final = Bounded[tuple[str, tuple[Insert, ...], Operation], str](4096)
 
 
 class Shape(NamedTuple):
@@ -266,10 +270,18 @@ class PostgresCapture(Capture):
 
     def _write_body(self, trigger: Trigger) -> str:
         if trigger.inserts:
-            return self._texts.body(trigger.inserts, trigger.operation)
+            return self._find_body(trigger.inserts, trigger.operation)
         if _is_ignoring(trigger):
             return IGNORE
         return NOTIFY
+
+    def _find_body(self, inserts: tuple[Insert, ...], operation: Operation) -> str:
+        wanted = (self._texts.outbox, inserts, operation)
+        body = _bodies.get(wanted)
+        if body is None:
+            body = self._texts.body(inserts, operation)
+            _bodies.put(wanted, body)
+        return body
 
     def create(self, definition: Definition) -> list[str]:
         shape = Shape(*definition.shape)

@@ -72,7 +72,7 @@ def check(redis: RedisClient) -> Reasons:
     _watch.stamps = None
     faults = install.missing()
     # A trigger that is weaker than it should be is a fault.
-    if faults and _strengthen_triggers(found):
+    if any(fault.trigger for fault in faults) and _strengthen_triggers(found):
         stamps = found.stamps()
         faults = install.missing()
     reasons = _group_by_mirror(faults)
