@@ -22,7 +22,8 @@ def make_book(title: str = "", *, tags: str = "", authors: str = "", **fields: A
     Tags and authors that do not exist are created.
     """
     book = Book.objects.create(title=title or f"Book {next(_numbers)}", **fields)
-    book.tags.set([Tag.objects.get_or_create(name=name)[0] for name in tags.split()])
+    if tags:
+        book.tags.set([Tag.objects.get_or_create(name=name)[0] for name in tags.split()])
     for name in filter(None, authors.split(",")):
         book.authors.add(Author.objects.get_or_create(name=name.strip())[0])
     return book
