@@ -2,11 +2,10 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 from django.contrib import admin
 from django.db.models import Model
-from django.db.models.options import Options
 from django.http import HttpRequest
 from django.utils.html import format_html, strip_tags
 from django.utils.safestring import SafeString, mark_safe
@@ -29,7 +28,7 @@ def link_to_rows(model: type[Model], address: str, text: object) -> SafeString:
 class PermittedLinks:
     """Read-only foreign keys of a page or an inline lead to their rows only for staff who may view them."""
 
-    opts: "ClassVar[Options[Any]]"
+    opts: Any
 
     @property
     def readonly_preprocess_fields(self) -> dict[str, Callable[[SafeString], SafeString]]:

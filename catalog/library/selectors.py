@@ -105,5 +105,6 @@ def _preview(load: LibraryImport, chunk: Chunk) -> None:
         return
     same = load.rows.filter(step__in=(Step.FOUND, Step.UNDONE), book__in=chunk.books, number__lt=chunk.rows[0].number)
     earlier = list(same.order_by("number")[:MAX_EARLIER])
-    both = Chunk([*earlier, *chunk.rows], [*read_rows(load, earlier), *chunk.told])
-    preview_chunk(load.user_id, both, get_today())
+    rows = earlier + list(chunk.rows)
+    told = read_rows(load, earlier) + list(chunk.told)
+    preview_chunk(load.user_id, Chunk(rows, told), get_today())

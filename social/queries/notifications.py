@@ -70,6 +70,13 @@ _REQUESTS: Final = f"""
    WHERE p.followee_id = k.value AND {is_heard("p.follower_id", "p.followee_id")}
    ORDER BY p.id DESC LIMIT {MAX_FACTS}
 """
+_LIKED_RATINGS: Final = """
+    SELECT DISTINCT l.post_id
+      FROM k
+      JOIN reviews_review r ON r.user_id = k.a AND r.book_id = k.b
+      JOIN social_like l ON l.post_id = r.post_id
+     WHERE r.text = ''
+"""
 
 
 def find_mentions(pks: Sequence[str]) -> list[Fact]:
@@ -133,19 +140,15 @@ def find_liked_by(values: Sequence[str], after: str | None, limit: int) -> list[
 
 def find_liked_ratings_of(values: Sequence[str], after: str | None, limit: int) -> list[str]:
     """Return the next ids of ratings with likes by these users."""
-    return _list_next(_liked_ratings().filter(post__user_id__in=parse_ids(values)), "post_id", after, limit)
+    likes = _rows(Like).filter(post__kind=Post.Kind.RATING, post__user_id__in=parse_ids(values))
+    return _list_next(likes, "post_id", after, limit)
 
 
 def find_liked_ratings_on(values: Sequence[str], after: str | None, limit: int) -> list[str]:
     """Return the next ids of ratings with likes of these users and books ("5:7")."""
-    condition = Q(pk__in=[])
-    for user, book in pairs.parse_pairs(values):
-        condition |= Q(post__user_id=user, post__book_id=book)
-    return _list_next(_liked_ratings().filter(condition), "post_id", after, limit)
-
-
-def _liked_ratings() -> QuerySet[Any]:
-    return _rows(Like).filter(post__kind=Post.Kind.RATING)
+    beyond = f"AND l.post_id > {int(after)}" if after is not None else ""
+    rows = pairs.query_pairs(f"{_LIKED_RATINGS} {beyond} ORDER BY 1 LIMIT {int(limit)}", pairs.parse_pairs(values))
+    return [str(post) for (post,) in rows]
 
 
 def find_replied_by(values: Sequence[str], after: str | None, limit: int) -> list[str]:

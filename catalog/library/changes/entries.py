@@ -130,10 +130,13 @@ class _Plan:
             note_left_out(row, "shelf")
         if told.stars is not None and told.stars != entry.stars:
             note_left_out(row, "stars")
-        starts = {one.finished_on: one.started_on for one in (*self.known.get(book, ()), entry)}
+        starts = {entry.finished_on: entry.started_on}
+        for reading in self.known.get(book, ()):
+            starts.setdefault(reading.finished_on, reading.started_on)
         for one in told.readings:
             end = one.end.day if one.end else None
-            if end not in starts or (one.start and one.start.day != starts[end]):
+            is_there = end in starts and (one.start is None or one.start.day == starts[end])
+            if not is_there:
                 note_left_out(row, "dates")
 
     def _count_readings(self, entry: ShelfEntry) -> int:

@@ -76,7 +76,7 @@ class RowSummary(NamedTuple):
     @property
     def left_out_labels(self) -> list[str]:
         """What the row does not change, because the reader or an earlier row has another value, in words."""
-        return [str(label) for name, label in LEFT_OUT.items() if name in self.left_out]
+        return [str(LEFT_OUT[name]) for name in self.left_out]
 
     @property
     def labels(self) -> list[str]:

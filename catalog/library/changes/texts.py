@@ -12,7 +12,9 @@ from catalog.library.reviews import NewReview, clean_review, create_reviews, del
 def apply_reviews(user_id: int, chunk: Chunk, today: date) -> None:
     """Write the reviews of books without one."""
     writers = _find_writers(user_id, chunk)
-    reviews = [NewReview(book, told.review, _guess_day(told, today)) for book, (_row, told) in writers.items()]
+    reviews = []
+    for book, (_row, told) in writers.items():
+        reviews.append(NewReview(book, told.review, _guess_day(told, today)))
     made = create_reviews(user_id, reviews)
     for book, pk in made.items():
         row, told = writers[book]

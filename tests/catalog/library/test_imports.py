@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from catalog.library import selectors, services
-from catalog.library.changes import summarize_row
+from catalog.library.changes import RowSummary, summarize_row
 from catalog.library.formats import read_table
 from catalog.library.models import ImportRow, LibraryImport, State, Step
 from catalog.library.selectors import find_rows, get_progress
@@ -278,7 +278,7 @@ def test_nothing_of_two_rows_for_one_book_is_lost_in_silence(
     rebuild()
     made = start(reader, TWICE)
     ImportRow.objects.update(book=book, step=Step.FOUND, candidates=[])
-    shown = {}
+    shown: dict[int, RowSummary | None] = {}
     for after in range(3):
         shown |= {one.row.number: one.summary for one in find_rows(made, Step.FOUND, after).rows}
     first, second, third = (shown[number] for number in (1, 2, 3))
