@@ -193,7 +193,7 @@ def test_missing_table_is_left_to_the_next_migrate() -> None:
 
 @pytest.mark.django_db
 def test_table_that_migrate_does_not_create_is_named() -> None:
-    with isolate_apps("tests.support.mirror.app"):
+    with isolate_apps("tests.projects.mirrortest"):
 
         class Legacy(models.Model):  # noqa: DJ008
             class Meta:
