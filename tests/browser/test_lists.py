@@ -95,8 +95,11 @@ def test_a_list_is_made_filled_ordered_and_deleted_by_keyboard(
     expect(shown.first).to_contain_text("A fine book")
     page.get_by_role("button", name="Up (Another book)").press("Enter")
     expect(shown.first).to_contain_text("Another book")
-    page.get_by_label("New place of Another book").fill("2")
-    page.get_by_role("button", name="Move (Another book)", exact=True).press("Enter")
+    if has_scripts:
+        page.get_by_role("button", name="Down (Another book)").press("Enter")
+    else:
+        page.get_by_label("New place of Another book").fill("2")
+        page.get_by_role("button", name="Move (Another book)", exact=True).press("Enter")
     expect(shown.first).to_contain_text("A fine book")
     page.get_by_role("button", name="Remove (A fine book)").press("Enter")
     expect(shown).to_have_count(1)
@@ -104,12 +107,12 @@ def test_a_list_is_made_filled_ordered_and_deleted_by_keyboard(
     expect(shown.first).to_contain_text("A fine book")
     page.get_by_role("button", name="Remove (A fine book)").press("Enter")
     expect(shown).to_have_count(1)
-    page.get_by_role("link", name="Change list").press("Enter")
+    page.get_by_role("link", name="Edit list").press("Enter")
     page.get_by_label("Visible to").select_option("me")
     page.get_by_role("button", name="Save").press("Enter")
     expect(page.get_by_text("Saved.")).to_be_visible()
     assert list(ListedBook.objects.values_list("book", "reading_list__privacy")) == [(books[1].pk, "me")]
-    page.get_by_role("link", name="Change list").press("Enter")
+    page.get_by_role("link", name="Edit list").press("Enter")
     page.get_by_role("link", name="Delete list").press("Enter")
     page.get_by_role("button", name="Delete list").press("Enter")
     expect(page.get_by_text("The list “Winter” is deleted.")).to_be_visible()

@@ -133,6 +133,14 @@ def test_header_is_one_row_and_phones_have_a_bar_at_the_bottom(open_page: OpenPa
             assert box["y"] + box["height"] == height if width < 896 else box["y"] < head["height"], width
 
 
+@pytest.mark.parametrize("address", ["/", "/books/"])
+def test_links_of_a_visitor_end_where_the_page_ends(open_page: OpenPage, address: str) -> None:
+    page = open_page(viewport={"width": 1280, "height": 720})
+    page.goto(address)
+    end = "e => e.getBoundingClientRect().right - parseFloat(getComputedStyle(e).paddingRight)"
+    assert abs(page.locator(".person").evaluate(end) - page.locator(".head .wide").evaluate(end)) <= 9
+
+
 PAGES = [
     "/",
     "/books/",
