@@ -15,7 +15,7 @@ from mirror.checks.aliases import find_refused_tables
 from mirror.conf import setting
 from mirror.models import Change
 from mirror.outbox.errors import say
-from mirror.utils.sql_away import is_sql_away
+from mirror.utils.sql_outages import is_sql_away
 
 MAX_TABLES: Final = 5  # in a message
 

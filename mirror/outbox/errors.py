@@ -2,7 +2,7 @@
 
 from mirror.outbox.changes import InTransaction
 from mirror.redis.errors import is_away
-from mirror.utils.sql_away import is_sql_away
+from mirror.utils.sql_outages import is_sql_away
 
 
 def raise_if_away(error: Exception) -> None:

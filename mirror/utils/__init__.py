@@ -5,7 +5,7 @@ from mirror.utils.bounded import Bounded
 from mirror.utils.callbacks import CountCallback, ProgressCallback, Step, ignore
 from mirror.utils.commit import after_commit
 from mirror.utils.failure_log import FailureLog
-from mirror.utils.sql_away import SQL_AWAY
+from mirror.utils.sql_outages import SQL_AWAY
 
 __all__ = [
     "SQL_AWAY",

@@ -11,7 +11,7 @@ from mirror.redis.lease import lease
 from mirror.redis.types import RedisClient
 from mirror.relay import drains
 from mirror.utils.failure_log import FailureLog
-from mirror.utils.sql_away import SQL_AWAY
+from mirror.utils.sql_outages import SQL_AWAY
 from mirror.visits import restoring
 from mirror.visits.consumer import consume
 from mirror.visits.declare import VisitKind, all_kinds

@@ -111,7 +111,7 @@ def test_the_command_stops_and_reports_its_actions(
 
 
 def test_a_real_payment_provider_requires_confirmation(live_server: LiveServer, settings: Settings) -> None:
-    settings.PAYMENT_PROVIDER = "tests.support.shop.unreliable_provider.Remote"
+    settings.PAYMENT_PROVIDER = "tests.shop.unreliable_provider.Remote"
     code, _, said = _run(live_server.url, "--seconds", "1")
     assert code == 2
     assert "add --yes" in said

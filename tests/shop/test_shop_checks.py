@@ -18,7 +18,7 @@ def test_a_missing_provider_is_an_error(settings: Settings) -> None:
 
 
 def test_a_provider_with_missing_methods_is_an_error(settings: Settings) -> None:
-    settings.PAYMENT_PROVIDER = "tests.support.shop.unreliable_provider.UnreliableProvider"
+    settings.PAYMENT_PROVIDER = "tests.shop.unreliable_provider.UnreliableProvider"
     message = check_provider(None)[0]
     assert (message.id, message.msg) == (
         "shop.E002",
