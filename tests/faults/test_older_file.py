@@ -16,9 +16,10 @@ from mirror.outbox import changes
 from mirror.redis import naming
 from mirror.redis.clients import relay_client
 from mirror.relay import apply, drains
-from mirror.upkeep import sweeper
+from mirror.upkeep import rebuild, sweeper
 from mirror.warm import marker
 from tests.projects.mirrortest.models import Item
+from tests.support import warm_mirrors
 from tests.support.faults.crew import Crew
 from tests.support.faults.tools import Storm, Watcher, assert_comes_to_rest, assert_exact, is_at_rest
 from tests.support.mirror import world
@@ -118,6 +119,7 @@ def test_everything_is_rebuilt_without_a_valid_clock(
     past.comes_back()
     sweeper.sweep()
     assert not any(marker.is_warm(relay_client(), mirror.name) for mirror in registry.all_mirrors())
+    rebuild.rebuild(warm_mirrors.SITE)
     world.rest()
     assert is_at_rest()
     assert_exact(state)
