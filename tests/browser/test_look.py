@@ -330,6 +330,8 @@ def test_rows_of_the_account_are_low_and_fit(open_page: OpenPage, live_server: L
     page.goto("/accounts/")
     heights = page.locator(".rows a").evaluate_all("rows => rows.map(row => row.offsetHeight)")
     assert (min(heights), max(heights)) == (48, 48)
+    heights = page.locator(".rows li:not(:has(.help))").evaluate_all("rows => rows.map(row => row.offsetHeight)")
+    assert (min(heights), max(heights)) == (48, 49)  # with the line between two
     with text_size(page, percent):
         assert find_overflows(page, [320, 390, 768, 1280]) == []
 
