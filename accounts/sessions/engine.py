@@ -140,7 +140,7 @@ class SessionStore(DatabaseStore):
             # An update that finds no row is an error. Django would insert the row again, and revive an ended session.
             how = {"force_update": True, "update_fields": ["session_data", "expire_date", "user"]}
         try:
-            # A savepoint, because a collision of tokens is tried again within the transaction of the login.
+            # A savepoint, because ``create`` tries again after a collision of tokens, also within a transaction.
             with transaction.atomic(using=using, savepoint=must_create and not self._save_inserts):
                 row.save(using=using, **how)
         except IntegrityError as error:

@@ -64,13 +64,11 @@ def merge(found: Mapping[MonthName, int], *, brings_back: bool = False) -> int:
     changed = 0
     for at in range(0, len(rows), ROWS_PER_STATEMENT):
         part = rows[at : at + ROWS_PER_STATEMENT]
-        # Before the merge: a dense id that another thread adds after it has no bits yet.
-        unknown = numbers.list_unknown(user_id for _, user_id, _, _, _ in part)
         merged = _merge_rows(part, brings_back)
         # Unchanged rows do not count, and users without a dense id were left out. Dense ids are added only now, because
         # nearly every login is of a user who has one.
-        if merged < len(part) and unknown:
-            numbers.add_missing(unknown)
+        if merged < len(part):
+            numbers.add_missing(user_id for _, user_id, _, _, _ in part)
             merged += _merge_rows(part, brings_back)
         changed += merged
     return changed

@@ -35,11 +35,6 @@ _ADD = """
 """
 
 
-def list_unknown(user_ids: Iterable[int]) -> list[int]:
-    """Return those of these users of whom this process has seen no dense id. No query."""
-    return sorted({user_id for user_id in user_ids if number_cache.get(user_id) is None})
-
-
 def add_missing(user_ids: Iterable[int]) -> None:
     """Give a dense id to each of these users that exists and has none."""
     match, parameters = arrays.match_any(sorted(set(user_ids)))
