@@ -10,7 +10,7 @@ from catalog.library.formats import ImportedBook
 from catalog.library.models import ImportRow
 from catalog.shelves.models import Shelf
 
-# What a row may tell in vain, because a book has one shelf, one rating and one review of a reader.
+# Values of a row that may have no effect, because a reader has one shelf, one rating and one review for a book.
 LEFT_OUT: Final = {
     "shelf": gettext_lazy("another shelf"),
     "stars": gettext_lazy("other stars"),
@@ -44,7 +44,7 @@ def get_book_id(row: ImportRow) -> int:
 
 
 def note_left_out(row: ImportRow, name: str) -> None:
-    """Note that a row tells something in vain."""
+    """Note that a value of a row has no effect. name: of ``LEFT_OUT``."""
     names = row.changes.setdefault("left_out", [])
     if name not in names:
         names.append(name)
@@ -75,7 +75,7 @@ class RowSummary(NamedTuple):
 
     @property
     def left_out_labels(self) -> list[str]:
-        """What the row does not change, because the reader or an earlier row has another value, in words."""
+        """The values that have no effect, because the reader or an earlier row has others, in words."""
         return [str(LEFT_OUT[name]) for name in self.left_out]
 
     @property
