@@ -44,7 +44,7 @@ class TagForm(forms.ModelForm):
 
 @admin.register(Tag)
 class TagAdmin(TagActionAdmin):
-    """Tags. Editing a tag renames it; an action merges several tags into one."""
+    """Tags. Editing a tag renames it; an action merges several tags into one, and their names become its aliases."""
 
     form = TagForm
     list_display = ["name", "book_list", "hidden"]

@@ -49,20 +49,24 @@ def merge_tags(tags: QuerySet[Tag], into: Tag) -> int:
     """Replace ``tags`` by the tag ``into`` on all books, and delete them. Return the number of deleted tags.
 
     Imported counts are added up. A reader with votes for several of the tags keeps one vote for ``into``,
-    and readers who chose one of them as a genre keep ``into``.
+    and readers who chose one of them as a genre keep ``into``. The old names become aliases: the next import would
+    bring the tags back.
     """
     with transaction.atomic():
         # A concurrent vote for one of the tags waits for this lock at its commit, and fails because the tag is gone.
-        others = list(tags.exclude(pk=into.pk).select_for_update().order_by("pk").values_list("pk", flat=True))
-        for tag in others:
+        rows = tags.exclude(pk=into.pk).select_for_update().order_by("pk").values_list("pk", "name")
+        names = dict(rows)
+        for tag in names:
             with connection.cursor() as cursor:
                 cursor.execute(_MOVE_TAGGINGS, [into.pk, tag])
             point_rows_at(TagVote.objects.filter(tag_id=tag), "tag_id", into.pk, ["user_id", "book_id"])
             _delete_rows(Tagging.objects.filter(tag_id=tag))
             tag_merged.send(Tag, tag_id=tag, target_id=into.pk)
-        TagAlias.objects.filter(tag_id__in=others).update(tag=into)
-        Tag.objects.filter(pk__in=others).delete()
-    return len(others)
+        TagAlias.objects.filter(tag_id__in=names).update(tag=into)
+        Tag.objects.filter(pk__in=names).delete()
+        # The alias exists already if it is the reason for the merge.
+        TagAlias.objects.bulk_create([TagAlias(name=name, tag=into) for name in names.values()], ignore_conflicts=True)
+    return len(names)
 
 
 def _iterate_ids(books: QuerySet[Book]) -> Iterator[list[int]]:

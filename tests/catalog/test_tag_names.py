@@ -24,6 +24,7 @@ from catalog.models import Book, Tag, TagAlias, Tagging, TagVote
 from catalog.names import is_hidden_name
 from catalog.selectors import get_book
 from catalog.tags import services
+from catalog.tags.aliases import find_used
 from mirror.redis.recorder import record
 from mirror.relay import drains
 from mirror.relay.sql_only import sql_only
@@ -102,6 +103,20 @@ def test_an_edited_alias_wins_over_the_shipped_one(tmp_path: Path, capsys: Captu
     write(tmp_path, books_csv({}), tags_csv(("1", "faves")), links_csv(("101", "1")))
     load(tmp_path, capsys)
     assert counts(Book.objects.get()) == {"loved": 1}
+
+
+@rows
+def test_an_import_keeps_a_merge_of_tags(tmp_path: Path, capsys: Capture) -> None:
+    """Also if staff turn a shipped alias round ("favourites" stands for "favorites")."""
+    book = make_book("A Title", tags="sea ocean favorites favourites", goodreads_id=101)
+    for old, new in (("ocean", "sea"), ("favorites", "favourites")):
+        assert services.merge_tags(Tag.objects.filter(name=old), Tag.objects.get(name=new)) == 1
+    tags = tags_csv(("1", "ocean"), ("2", "favorites"), ("3", "favourites"))
+    links = links_csv(("101", "1", "7"), ("101", "2", "8"), ("101", "3", "9"))
+    write(tmp_path, books_csv({}), tags, links)
+    load(tmp_path, capsys)
+    assert counts(book) == {"sea": 7, "favourites": 17}
+    assert find_used({"ocean"}) == {"ocean": "sea"}
 
 
 @rows
