@@ -15,17 +15,16 @@ from catalog.books.links import find_books_by_authors, find_books_with_tags
 from catalog.books.records import COLUMNS, BookRecord, BookRow, Record, build_record, load_book_rows
 from catalog.books.series import parse_series
 from catalog.covers import mirrors as covers  # noqa: F401  (its mirror registers on import)
+from catalog.listing.filters import BOOK_SETS
 from catalog.models import Author, Book, Tag, Tagging, TagVote
 from catalog.shelves import mirrors as shelves  # noqa: F401  (its mirrors register on import)
 from catalog.values.collation import make_sort_key
-from catalog.values.languages import normalise_code
 from common.ids import parse_ids
 from mirror import (
     Alphabetical,
     Column,
     Contribution,
     Family,
-    Member,
     Members,
     Mirror,
     Ranking,
@@ -58,8 +57,8 @@ def _get_entry_keys() -> _EntryKeys:
 
 @mirror.register
 class BookMirror(Mirror[BookRecord]):
-    """A book's record, its places in the orders and in its series, and its memberships in the sets of its tags, its
-    authors and its language.
+    """A book's record, its places in the orders and in its series, and its memberships in the sets of its tags and in
+    those of filters.
     """
 
     name = "book"
@@ -96,11 +95,10 @@ class BookMirror(Mirror[BookRecord]):
             Scored(places.ratings, pk, UNKNOWN_RATING if rating is None else rating),
             Scored(places.titles, title, 0),
             Members([tag_start + name for name in record["tags"]], pk),
-            Members([keys.books_by(author) for author in record["author_ids"]], pk),
         ]
-        language = normalise_code(record["language"])
-        if language:
-            entries.append(Member(keys.language(language), pk))
+        for sets in BOOK_SETS:
+            found = map(sets.make_key, sets.list_values(record))
+            entries.append(Members(list(found), pk))
         volume = f"{record['id']:019}\0{record['title']}"
         for series in parse_series(record["title"]):
             if series.is_single:
@@ -112,13 +110,12 @@ class BookMirror(Mirror[BookRecord]):
         families = [
             Family(keys.tag(""), "set", _member_as_id),
             Family(keys.popular(), "zset", _member_as_id, whole=True),
-            Family(keys.language(""), "set", _member_as_id),
-            Family(keys.books_by(""), "set", _member_as_id),
             Family(keys.series("", "").removesuffix(":"), "zset", _parse_series_member),
             Family(keys.newest(), "zset", _member_as_id, whole=True),
             Family(keys.ratings(), "zset", _member_as_id, whole=True),
             Family(keys.titles(), "zset", _parse_text_member, whole=True),
         ]
+        families += [Family(sets.make_key(""), "set", _member_as_id) for sets in BOOK_SETS]
         if self.buckets > 1:
             families.append(Family(find_bucket_start(keys.tag("")), "set", _member_as_id))
         return families

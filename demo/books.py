@@ -12,23 +12,17 @@ from catalog.books import split_title
 from catalog.details.models import BookDetails, Format
 from catalog.models import Author, Book, Tag
 from catalog.tags import add_counted_taggings, get_or_create_ids
-from demo.words.books import (
+from demo.words.authors import (
     BIOGRAPHIES,
     CHINESE_AUTHORS,
     CHINESE_BIOGRAPHY,
     CHINESE_PLACES,
-    DESCRIPTIONS,
     FIRST_NAMES,
-    GENRES,
     LAST_NAMES,
-    ORIGINAL_TITLES,
     PLACES,
-    PUBLISHERS,
-    SERIES,
-    SHELF_TAGS,
-    VOLUME_COUNT,
-    Genre,
 )
+from demo.words.books import GENRES, ORIGINAL_TITLES, PUBLISHERS, SERIES, SHELF_TAGS, VOLUME_COUNT, Genre
+from demo.words.descriptions import DESCRIPTIONS
 
 GENERATED_COUNT = 360
 BOOK_COUNT = GENERATED_COUNT + VOLUME_COUNT

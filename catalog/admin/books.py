@@ -19,7 +19,14 @@ from catalog.admin.book_form import BookForm
 from catalog.admin.book_import import BookImportAdmin
 from catalog.admin.filters import LanguageFilter, YearFilter
 from catalog.details.admin import BookDetailsInline
-from catalog.importer.current import join_names, load_author_names, load_tag_names
+from catalog.importer.current import (
+    COLUMNS,
+    DETAIL_FIELDS,
+    FORM_FIELDS,
+    join_names,
+    load_author_names,
+    load_tag_names,
+)
 from catalog.models import Book, Tagging
 from catalog.pictures.admin import PICTURE_FIELDS, PictureAdminMixin
 from catalog.tags import services
@@ -55,6 +62,15 @@ def _has_product(book: Book) -> bool:
     return hasattr(book, "product")
 
 
+def _make_column(name: str) -> Column:
+    """Return the column of the download that an import may change."""
+    if name == "authors":
+        return Column(name, load=lambda ids: _join_all(load_author_names(ids)))
+    if name == "tags":
+        return Column(name, load=lambda ids: _join_all(load_tag_names(ids)))
+    return Column(name, f"details__{name}" if name in DETAIL_FIELDS else name)
+
+
 def _join_all(names: Mapping[int, Sequence[str]]) -> dict[int, str]:
     return {pk: join_names(some) for pk, some in names.items()}
 
@@ -72,33 +88,11 @@ class BookAdmin(PictureAdminMixin, BookImportAdmin, RelatedRowsAdmin, ExportAdmi
     search_fields = ["title", "original_title", "isbn", "authors__name"]
     autocomplete_fields = ["authors"]
     readonly_fields = ["goodreads_id", "shown_picture"]
-    fields = [
-        "title",
-        "original_title",
-        "authors",
-        "year",
-        "language",
-        "isbn",
-        "pages",
-        "popularity",
-        "rating",
-        "goodreads_id",
-        *PICTURE_FIELDS,
-    ]
+    fields = [*FORM_FIELDS, "popularity", "rating", "goodreads_id", *PICTURE_FIELDS]
     actions = ["add_tag", "remove_tag", "export_csv"]
     export_columns = [
         Column("id", "pk"),
-        Column("title", "title"),
-        Column("original_title", "original_title"),
-        Column("authors", load=lambda ids: _join_all(load_author_names(ids))),
-        Column("year", "year"),
-        Column("language", "language"),
-        Column("isbn", "isbn"),
-        Column("pages", "pages"),
-        Column("publisher", "details__publisher"),
-        Column("format", "details__format"),
-        Column("description", "details__description"),
-        Column("tags", load=lambda ids: _join_all(load_tag_names(ids))),
+        *map(_make_column, COLUMNS),
         Column("popularity", "popularity"),
         Column("rating", "rating"),
     ]

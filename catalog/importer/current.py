@@ -7,14 +7,12 @@ from typing import Any, Final
 from catalog.details.models import BookDetails
 from catalog.models import Book, Tagging
 
-BOOK_FIELDS: Final = ("title", "original_title", "year", "language", "isbn", "pages")
+# The form of a book begins with these.
+FORM_FIELDS: Final = ("title", "original_title", "authors", "year", "language", "isbn", "pages")
 DETAIL_FIELDS: Final = ("publisher", "format", "description")
 NAME_FIELDS: Final = ("authors", "tags")
-# In the order of the download.
-COLUMNS: Final = (
-    "title", "original_title", "authors", "year", "language", "isbn", "pages", "publisher", "format", "description",
-    "tags",
-)  # fmt: skip
+BOOK_FIELDS: Final = tuple(name for name in FORM_FIELDS if name not in NAME_FIELDS)
+COLUMNS: Final = FORM_FIELDS + DETAIL_FIELDS + ("tags",)  # in the order of the download
 SEPARATOR: Final = ";"  # of names in a cell; names may contain commas
 
 Values = dict[str, Any]  # of a book, by column. Authors and tags: their names

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 from django.utils.translation import gettext as _
 
 from catalog.importer.cells import is_unchanged, parse_cell
-from catalog.importer.current import COLUMNS, NAME_FIELDS, Values, load_values, show_value
+from catalog.importer.current import BOOK_FIELDS, COLUMNS, NAME_FIELDS, Values, load_values, show_value
 from catalog.importer.duplicates import Identity, find_books_with_isbns, find_duplicates, identify
 from catalog.models import AuthorAlias, Book
 from catalog.tags.aliases import find_meant
@@ -14,8 +14,10 @@ from common.csv import KEY, RowEdit, Table, TableError, TableRow, parse_whole_nu
 
 BookEdit = RowEdit[Book]
 NEW_VALUES: Final[Mapping[str, Any]] = {
-    **dict.fromkeys(COLUMNS, ""), **dict.fromkeys(NAME_FIELDS, ()), "year": None, "pages": None,
-}  # fmt: skip
+    **dict.fromkeys(COLUMNS, ""),
+    **dict.fromkeys(NAME_FIELDS, ()),
+    **dict.fromkeys(name for name in BOOK_FIELDS if Book._meta.get_field(name).null),
+}
 
 
 class Allowed(NamedTuple):

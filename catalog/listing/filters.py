@@ -1,4 +1,5 @@
-"""Filters of the list of books. Other applications may register more in ``AppConfig.ready``.
+"""Filters of the list of books, and the sets of books that they read. Other applications may register more filters in
+``AppConfig.ready``.
 
 A filter reads its parameters with the fields of a Django form and turns them into a *narrowing*, which holds a look-up
 for the copy in the process and a condition for SQL. Both find the same books.
@@ -6,7 +7,7 @@ for the copy in the process and a condition for SQL. Both find the same books.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django import forms
 from django.core.exceptions import ValidationError
@@ -17,6 +18,17 @@ from django.utils.translation import gettext_lazy as _
 
 from catalog import keys
 from catalog.values.languages import find_spellings, get_language_name, normalise_code
+
+
+class BookSets(NamedTuple):
+    """Sets of the books with the same value, for a ``SetNarrowing``. ``BookMirror`` writes them.
+
+    make_key: returns the key of a value's set; of "": what all keys begin with. list_values: returns the values of a
+    book, from its record.
+    """
+
+    make_key: Callable[[str], str]
+    list_values: Callable[[Mapping[str, Any]], Iterable[str]]
 
 
 @dataclass(frozen=True)
@@ -201,6 +213,17 @@ def register_filter(name: str, filter_: Filter) -> None:
 # --- the catalogue's own filters --------------------------------------------------------------------
 
 LANGUAGE, YEAR_FROM, YEAR_TO = "language", "year_from", "year_to"
+
+
+def _list_languages(record: Mapping[str, Any]) -> list[str]:
+    code = normalise_code(record["language"])
+    return [code] if code else []
+
+
+BOOK_SETS: Final = (
+    BookSets(keys.books_by, lambda record: record["author_ids"]),  # the page of an author reads it
+    BookSets(keys.language, _list_languages),
+)
 
 
 def _make_language_fields() -> Mapping[str, forms.Field]:

@@ -10,7 +10,7 @@ from accounts.users import bulk
 from demo.logins import ROLES_BY_LOGIN
 from demo.people import READER_NAMES
 from demo.shop.items import BOOK_KINDS, Item, find_items, pick_popular
-from demo.words.books import FIRST_NAMES, LAST_NAMES
+from demo.words.authors import FIRST_NAMES, LAST_NAMES
 
 SEED: Final = "diptych shop"
 # In addition to the authors of posts, because pages state a share of readers only from fifty on.

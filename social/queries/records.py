@@ -6,26 +6,13 @@ from typing import NamedTuple
 
 from django.utils.translation import gettext
 
-from catalog.shelves.records import count_stars
 from common.text import shorten_text
 from mirror import Record
 from mirror.conf import setting
 from mirror.read import RawRecord
 from social.content.spoilers import name_omissions
 from social.models import Mention, Post
-
-
-class Tally(NamedTuple):
-    """What a card shows of structures beside the record of its post, so that a like changes no record.
-
-    likes, replies: their numbers. is_liked: whether the viewer likes it. stars: of a review or rating, in halves, if
-    they are public.
-    """
-
-    likes: int = 0
-    replies: int = 0
-    is_liked: bool = False
-    stars: int | None = None
+from social.queries.tallies import Tally
 
 
 class PostRecord(RawRecord):
@@ -55,13 +42,7 @@ class PostRecord(RawRecord):
     @property
     def json(self) -> Record:
         """Return the post as pages in JSON show it."""
-        return {
-            **self.fields,
-            "stars": count_stars(self.tally.stars),
-            "likes": self.tally.likes,
-            "is_liked": self.tally.is_liked,
-            "replies": self.tally.replies,
-        }
+        return self.fields | self.tally.json
 
 
 class PostRow(NamedTuple):

@@ -31,6 +31,7 @@ from social.template_functions.people import avatar
 
 QUOTE_CHARACTERS: Final = 110  # of the post that a reply answers
 MAX_BYTES: Final = 8_000_000  # of remembered cards, and of remembered forms; each takes about 2 kB
+TOGGLE: Final = "social/_toggle.html"
 # Stands for the address of the page with a button. Readers do not know it, so no name contains it.
 NEXT_PLACE = secrets.token_hex(16)
 
@@ -118,6 +119,13 @@ def former_text(post: Mapping[str, Any], text: str) -> SafeString:
     return format_html('<p class="post-text" dir="auto">{}</p>', to_html(text))
 
 
+def describe_like(post_id: int, name: str, likes: int, is_liked: bool) -> dict[str, Any]:
+    """Return what the template ``TOGGLE`` needs for the button with a post's likes. name: of the author."""
+    label = gettext("Like the post by %(name)s") % {"name": name}
+    shown = {"id": post_id, "verb": "like", "undo": "unlike", "icon_name": "heart", "label": label}
+    return shown | {"count": likes, "is_on": is_liked}
+
+
 def max_characters() -> int:
     """Return the maximum number of characters in a post."""
     return MAX_CHARACTERS
@@ -189,8 +197,9 @@ def _render_replies(post_id: int, replies: int) -> str:
 @remember_rendered(MAX_BYTES)
 def _render_like(post_id: int, name: str, likes: int, is_liked: bool, is_reader: bool) -> str:
     """Return the button with a post's likes, with the places of the token and the next address."""
-    shown = {"id": post_id, "name": name, "likes": likes, "is_liked": is_liked, "is_reader": is_reader}
-    return render_to_string("social/_like.html", {**shown, "csrf_input": FIELD_PLACE, "next_address": NEXT_PLACE})
+    shown = describe_like(post_id, name, likes, is_liked)
+    shown |= {"is_reader": is_reader, "csrf_input": FIELD_PLACE, "next_address": NEXT_PLACE}
+    return render_to_string(TOGGLE, shown)
 
 
 @remember_rendered(MAX_BYTES)

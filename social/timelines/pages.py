@@ -14,10 +14,10 @@ from common.ids import MAX_ID, parse_id
 from social.mirrors.posts import PostMirror
 from social.models import Post
 from social.queries.records import PostRecord
+from social.queries.tallies import read_stars, read_tallies
 from social.relations import blocks
 from social.relations.approval import exclude_unapproved
 from social.timelines.parents import Parents, find_links, read_answered
-from social.timelines.tallies import read_stars, read_tallies
 
 PAGE_SIZE = 20  # posts
 # Ids that a page's first step scans beyond its size: one detects a next page, the others replace skipped ids.

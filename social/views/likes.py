@@ -12,6 +12,7 @@ from common.paths import make_path
 from common.web import get_next_address, get_user_id, is_partial, json_response, redirect_to, require_login, wants_json
 from social.selectors import get_post
 from social.services.likes import NoSuchPost, like_post, unlike_post
+from social.template_functions.posts import TOGGLE, describe_like
 
 
 @require_POST
@@ -36,8 +37,7 @@ def like(request: HttpRequest, pk: int, *, is_liked: bool) -> HttpResponse:
         state = {"id": pk, "likes": post.tally.likes, "is_liked": post.tally.is_liked}
         return json_response({"post": state, "is_changed": is_changed})
     if is_partial(request):
-        shown = {"id": pk, "name": post["user"]["name"], "likes": post.tally.likes, "is_liked": post.tally.is_liked}
-        shown |= {"is_reader": True, "is_part": True, "next_address": next_address}
-        return render(request, "social/_like.html", shown)
+        shown = describe_like(pk, post["user"]["name"], post.tally.likes, post.tally.is_liked)
+        return render(request, TOGGLE, {**shown, "is_reader": True, "is_part": True, "next_address": next_address})
     # The anchor of the button, so that the page is not at its top again.
     return redirect_to(f"{next_address.partition('#')[0]}#like-{pk}")

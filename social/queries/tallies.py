@@ -1,18 +1,44 @@
-"""The numbers of likes and replies of posts, and their stars, from Redis or, with the same answer, from SQL."""
+"""What cards show beside the records of posts, from Redis or, with the same answer, from SQL.
+
+The record of a post has its tally, so this module is below the mirrors.
+"""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import Count, QuerySet
 
 import mirror
+from catalog.shelves.records import count_stars
+from mirror import Record, registry
 from mirror.conf import database
 from mirror.redis import RedisPipeline
 from social import keys
-from social.mirrors.edges import LikeMirror
 from social.models import Like, Post
-from social.queries.records import Tally
 from social.reviews.records import find_stars
+
+
+class Tally(NamedTuple):
+    """What a card shows of structures beside the record of its post, so that a like changes no record.
+
+    likes, replies: their numbers. is_liked: whether the viewer likes it. stars: of a review or rating, in halves, if
+    they are public.
+    """
+
+    likes: int = 0
+    replies: int = 0
+    is_liked: bool = False
+    stars: int | None = None
+
+    @property
+    def json(self) -> Record:
+        """Return the fields of a post that pages in JSON add to those of its record."""
+        return {
+            "stars": count_stars(self.stars),
+            "likes": self.likes,
+            "is_liked": self.is_liked,
+            "replies": self.replies,
+        }
 
 
 def read_tallies(ids: Sequence[int], viewer: int | None) -> dict[int, Tally]:
@@ -99,4 +125,4 @@ def read_stars(ids: Sequence[int]) -> dict[int, int]:
 
 
 def _find_liked(ids: Sequence[int], viewer: int | None) -> set[int]:
-    return set() if viewer is None else LikeMirror.filter_members(keys.likes(viewer), ids)
+    return set() if viewer is None else registry.get("like").filter_members(keys.likes(viewer), ids)
