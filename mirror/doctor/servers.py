@@ -156,7 +156,7 @@ def check_server(info: Mapping[str, Any], *, of_cluster: bool = False) -> Iterat
         yield Error("The server is a read-only replica.", hint=hint, id=REPLICA)
     policy = info.get("maxmemory_policy", "noeviction")
     if policy != "noeviction":
-        hint = "Set maxmemory-policy to noeviction, and keep caches on another server: evicted keys are lost unnoticed."
+        hint = "Set maxmemory-policy to noeviction, and keep caches on another server: evictions lead to rebuilds."
         yield Error(f"The server evicts keys (maxmemory-policy {policy}).", hint=hint, id="mirror.E039")
     if not info.get("aof_enabled", 1):
         hint = "Set appendonly to yes. Otherwise a crash loses visits that wait for SQL, and mirrors are rebuilt."

@@ -81,6 +81,13 @@ def bare_clock() -> str:
     return "mirror:clock:bare"
 
 
+def evicted() -> str:
+    """String: incarnation, and the number of keys that the servers have evicted, at the last rebuild because of this.
+    Life: always. Owner: mirror.
+    """
+    return "mirror:evicted"
+
+
 def history() -> str:
     """Sorted set: changes that SQL must have, by id: the highest one that Redis has, and the last applied one.
     Life: always. Owner: mirror.

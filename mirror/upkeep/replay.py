@@ -26,7 +26,7 @@ from mirror.redis.types import RedisClient
 from mirror.relay import drains
 from mirror.utils import moments
 from mirror.verify import samples
-from mirror.warm import cold, marker, sentinels
+from mirror.warm import cold, evictions, marker, sentinels
 
 logger = logging.getLogger("mirror")
 ROUNDS = 50  # maximum number of rounds for changes that late drains of the former incarnation mark meanwhile
@@ -43,11 +43,17 @@ def check(redis: RedisClient) -> str:
     marker.check_database(redis)
     identity = Identity.objects.using(changes.using()).get(pk=1)
     now = marker.now(redis)
+    evicted = evictions.find_new(redis, now)
     if identity.prefix not in (None, prefix.current()):
         # Changes of the same incarnation were applied to keys with another prefix, so a replay would not find them.
         logger.warning("The prefix of the keys has changed: everything is rebuilt")
         _order_rebuilds(redis, identity)
         _save_identity(identity, now)
+    elif evicted:
+        logger.error("Redis evicts keys, and has to have the maxmemory-policy noeviction: everything is rebuilt")
+        _order_rebuilds(redis, identity)
+        _save_identity(identity, now)
+        evictions.remember(redis, evicted)
     elif identity.incarnation != now:
         _begin_incarnation(redis, identity, now)
     elif sentinels.was_emptied(redis, "mirror"):

@@ -7,6 +7,7 @@ the new change has another time. ``changes.purge`` keeps the witness and all cha
 """
 
 import logging
+import uuid
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any, Final, NamedTuple
@@ -53,9 +54,22 @@ def ask() -> Command:
 def check(redis: RedisClient, database: str, reply: Any = None) -> bool:
     """Make every mirror cold if SQL lacks a change that Redis remembers. Return whether it does.
 
-    database: its identity. reply: to ``ask()``; None: ask now. At most one query. Raises redis-py's errors when Redis
-    is away.
+    Such a database gets another identity, which the caller has to read again: the database from which it was copied may
+    come back, or have a site of its own, and must not believe the markers of the copy.
+
+    database: its identity. reply: to ``ask()``; None: ask now. At most one query without a restore. Raises redis-py's
+    errors when Redis is away.
     """
+    if not _was_restored(redis, database, reply):
+        return False
+    Identity.objects.using(changes.using()).filter(uuid=database).update(uuid=uuid.uuid4())
+    # Last: after a crash before it, the next check finds the same.
+    redis.delete(naming.history())
+    return True
+
+
+def _was_restored(redis: RedisClient, database: str, reply: Any = None) -> bool:
+    """Make every mirror cold if SQL lacks a change that Redis remembers, which keeps it. Return whether SQL does."""
     _checked.add(database)
     if reply is None:
         with Session(redis) as session:
@@ -72,8 +86,6 @@ def check(redis: RedisClient, database: str, reply: Any = None) -> bool:
         if redis.zscore(naming.history(), one.member) == one.change:
             logger.error("SQL lacks change %d, which Redis has. It was restored: rebuilding every mirror", one.change)
             _make_everything_cold(redis)
-            # Last: after a crash before it, the next check finds the same.
-            redis.delete(naming.history())
             return True
     return False
 
@@ -99,13 +111,14 @@ def find_others(redis: RedisClient, database: str) -> set[str]:
 
 
 def check_once(redis: RedisClient, database: str) -> bool:
-    """Run ``check`` if this process has not: it may have started after a restore, before any relay.
+    """Compare like ``check`` if this process has not: it may have started after a restore, before any relay.
 
-    Do the same for keys with another prefix than the relay's, which were left there when the prefix changed.
+    Every rebuild begins with ``check``, so SQL is only read here. Do the same for keys with another prefix than the
+    relay's, which were left there when the prefix changed.
     """
     if database in _checked:
         return False
-    return check(redis, database) or _has_other_prefix(redis)
+    return _was_restored(redis, database) or _has_other_prefix(redis)
 
 
 def _has_other_prefix(redis: RedisClient) -> bool:

@@ -164,6 +164,7 @@ mirror:{warm}:quarantined | 1 || mirror:{warm}:<mirror>
 mirror:building:<mirror> | 0
 mirror:clock | 1 || {viewed:}:period
 mirror:clock:bare | 1 || {viewed:}:period
+mirror:evicted | 0
 mirror:history | 1 | 2
 mirror:verification | 1 || mirror:{warm}:<mirror>
 mirror:lease:<job> | 10 || mirror:{warm}:<mirror>
