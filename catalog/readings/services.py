@@ -1,13 +1,13 @@
 """Changes of the earlier readings of a book, and of the progress in the present one."""
 
 from datetime import date
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from django.db import transaction
 from django.utils.translation import gettext as _
 
 from catalog.models import Book
-from catalog.shelves.models import EarlierReading, ReadingProgress, Shelf, ShelfEntry
+from catalog.shelves.models import EarlierReading, Precision, ReadingProgress, Shelf, ShelfEntry
 from catalog.shelves.services import GivenDates, ReadingDates, change_dates, lock_entry
 from common.database import repeat_after_conflict
 from common.refusals import Refused
@@ -41,17 +41,21 @@ class Position(NamedTuple):
 
 @repeat_after_conflict
 def add_reading(user_id: int, book_id: int, dates: ReadingDates, *, is_finished: bool = True) -> EarlierReading:
-    """Add an earlier reading of a book on one of the reader's shelves. Raises NotPossible."""
+    """Add an earlier reading of a book on one of the reader's shelves, or return an equal one. Raises NotPossible.
+
+    A book does not end twice on one day: the form was sent twice. Readings without this day may be equal.
+    """
     with transaction.atomic():
         # The lock keeps the entry, without which nobody would see the reading.
         if lock_entry(user_id, book_id) is None:
             raise NotPossible
         rows = EarlierReading.objects.filter(user_id=user_id, book_id=book_id)
+        fields: dict[str, Any] = {"is_finished": is_finished, **dates._asdict()}
+        if dates.finished_on and dates.finished_precision == Precision.DAY and (same := rows.filter(**fields).first()):
+            return same
         if rows.count() >= MAX_READINGS:
             raise NotPossible
-        return EarlierReading.objects.create(
-            user_id=user_id, book_id=book_id, is_finished=is_finished, **dates._asdict()
-        )
+        return EarlierReading.objects.create(user_id=user_id, book_id=book_id, **fields)
 
 
 @repeat_after_conflict
@@ -73,7 +77,10 @@ def delete_reading(user_id: int, reading_id: int) -> bool:
 
 @repeat_after_conflict
 def note_progress(user_id: int, book_id: int, position: Position, note: str, today: date) -> ReadingProgress:
-    """Note how far a reader has come in a book on the shelf "reading". Raises NotPossible and PageBeyondEnd."""
+    """Note how far a reader has come in a book on the shelf "reading". Raises NotPossible and PageBeyondEnd.
+
+    If the latest note is equal, the form was sent twice: return that note.
+    """
     with transaction.atomic():
         # Under the lock of the entry, so that a move to another shelf does not leave the note behind.
         entry = lock_entry(user_id, book_id)
@@ -81,6 +88,9 @@ def note_progress(user_id: int, book_id: int, position: Position, note: str, tod
             raise NotPossible
         _check_page(entry, position.page)
         rows = ReadingProgress.objects.filter(user_id=user_id, book_id=book_id)
+        latest = rows.filter(reading=None).order_by("-pk").first()
+        if latest and (latest.noted_on, latest.note, latest.page, latest.percent) == (today, note, *position):
+            return latest
         if rows.count() >= MAX_NOTES:
             raise NotPossible
         return ReadingProgress.objects.create(

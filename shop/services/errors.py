@@ -127,6 +127,12 @@ class NotSent(OrderStateRefused):
     message = _("it was not sent: cancel it instead")
 
 
+class RefundedMeanwhile(Refused):
+    """Less is left to refund than was shown: the form was sent twice, or another member of staff refunds as well."""
+
+    message = _("it has another refund since this page was shown: check what is left")
+
+
 class NothingToRefund(Refused):
     """The refund has no amount and no copies."""
 

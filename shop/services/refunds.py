@@ -36,7 +36,14 @@ from shop.models import (
 )
 from shop.payments import NoAnswer, calls
 from shop.services import stock
-from shop.services.errors import NothingToRefund, NotRefundable, NotSent, OrderNotFound, RefundTooLarge
+from shop.services.errors import (
+    NothingToRefund,
+    NotRefundable,
+    NotSent,
+    OrderNotFound,
+    RefundedMeanwhile,
+    RefundTooLarge,
+)
 from shop.services.order_steps import lock_order, record_step
 
 # Why the payment of an order in a state is not refunded by staff.
@@ -110,20 +117,24 @@ def refund_order(
     quantities: Mapping[int, int] | None = None,
     with_delivery: bool = False,
     reason: str = REFUNDED_BY_STAFF,
+    shown_left: int | None = None,
 ) -> Refund:
     """Refund an order that was paid, and tell the buyer: an amount, copies, or all that is left.
 
     amount: in cents, as a lower price of all lines. quantities: copies by id of the order's line; with_delivery: what
     is left of the price of delivery as well. Neither: everything, only for an order that was sent; an order that was
     not sent is cancelled instead. Its copies return to the stock and are not sent; those of an order that was sent do
-    not return. Raises OrderNotFound, NotRefundable (no payment, or nothing left), NotSent (also without a copy to
-    send), RefundTooLarge and NothingToRefund (an amount of 0, or no copies).
+    not return. shown_left: the cents that were left when the form was shown. Raises OrderNotFound, NotRefundable (no
+    payment, or nothing left), RefundedMeanwhile, NotSent (also without a copy to send), RefundTooLarge and
+    NothingToRefund (an amount of 0, or no copies).
     """
     with transaction.atomic():
         try:
             order = lock_order(order_id)
         except Order.DoesNotExist:
             raise OrderNotFound from None
+        if shown_left is not None and _find_refundable_payment(order).left != shown_left:
+            raise RefundedMeanwhile
         refund = add_order_refund(
             order, by, amount=amount, quantities=quantities, with_delivery=with_delivery, reason=reason
         )

@@ -49,7 +49,10 @@ def make_paid(buyer: User | None, key: str, **fields: Any) -> Order:
 
 
 def take(staff: Client, order: Order, action: str, **typed: str) -> str:
-    """Take an action on the page of an order and return the page after it."""
+    """Take an action on the page of an order and return the page after it. A refund knows what is left now."""
+    if action == "refund":
+        payment = order.payments.first()
+        typed = {"shown_left": str(payment.left if payment else 0), **typed}
     response = staff.post(f"{LIST}{order.pk}/change/", {"page_action": action, **typed}, follow=True)
     assert response.redirect_chain == [(f"{LIST}{order.pk}/change/", 302)]
     order.refresh_from_db()
@@ -314,7 +317,7 @@ def test_a_refund_needs_an_explicit_choice(staff: Client, buyer: User) -> None:
     assert "Everything that is left: €10.00" in page
     form = page.split('value="refund"')[0].rpartition("<form")[2]
     assert "checked" not in form
-    assert re.findall(r' value="([^"]+)"', form)[1:] == [], "no field is filled in, except the token"
+    assert re.findall(r' value="([^"]+)"', form)[1:] == ["1000"], "nothing is chosen: the token, and what is left"
     empty = "Amount: Type an amount, or choose copies, delivery or everything that is left."
     for typed in ({}, {"amount": "", line: ""}, {line: "0"}, {"reason": "A torn page."}):
         assert empty in take(staff, order, "refund", **typed)
@@ -325,6 +328,22 @@ def test_a_refund_needs_an_explicit_choice(staff: Client, buyer: User) -> None:
     assert "Refund ordered: €10.00." in take(staff, order, "refund", everything="on")
     paid = make_paid(buyer, "paid")
     assert "id_everything" not in staff.get(f"{LIST}{paid.pk}/change/").content.decode(), "it is cancelled instead"
+
+
+def test_a_refund_that_is_sent_twice_is_made_once(staff: Client, buyer: User) -> None:
+    order = make_paid(buyer, "sent", state=OrderState.SENT)
+    page = staff.get(f"{LIST}{order.pk}/change/").content.decode()
+    (left,) = re.findall(r'name="shown_left" value="(\d+)"', page)
+    typed = {"shown_left": left, "amount": "2.50"}
+    assert "Refund ordered: €2.50." in take(staff, order, "refund", **typed)
+    why = "it has another refund since this page was shown: check what is left"
+    assert f"Not changed: #{order.pk} ({why})" in take(staff, order, "refund", **typed)
+    # Also from a page that was loaded again after the first refund had arrived.
+    make_payments_due()
+    settle_all()
+    assert why in take(staff, order, "refund", **typed)
+    assert "Refund ordered: €2.50." in take(staff, order, "refund", amount="2.50")
+    assert Refund.objects.count() == 2
 
 
 def test_the_list_names_guests(staff: Client, paid: Order) -> None:

@@ -32,6 +32,9 @@ def read_table(content: bytes) -> Table:
     text = decode(content).replace("\0", "")
     if not text.strip():
         raise FileRefused(_("This file is empty. Choose another one."))
+    # The site's own export as JSON, which would pass for a list of ISBNs.
+    if text.lstrip().startswith(("{", "[")):
+        raise FileRefused(_("JSON files cannot be imported. Choose the export as CSV."))
     delimiter = find_delimiter(text)
     lines = _read_lines(text, delimiter)
     first = next(lines, None)

@@ -66,12 +66,13 @@ class RefundForm(forms.Form):
     parts: what is left of each line. left: what is left of the payment, in cents.
     """
 
+    shown_left = forms.IntegerField(widget=forms.HiddenInput)
     everything = forms.BooleanField(required=False)
     amount = MoneyField(label=_("amount"), required=False)
     reason = forms.CharField(label=_("reason for the buyer"), required=False, max_length=200)
 
     def __init__(self, data: QueryDict | None = None, *, parts: Iterable[RefundablePart], left: int) -> None:
-        super().__init__(data)
+        super().__init__(data, initial={"shown_left": left})
         self.left = left
         words = _("everything that is left: %(amount)s")
         self.fields["everything"].label = words % {"amount": format_money(left)}
@@ -108,12 +109,13 @@ class RefundForm(forms.Form):
     def get_choice(self) -> dict[str, Any]:
         """Return what to refund, as the arguments of ``refund_order``."""
         given = self.cleaned_data
+        choice: dict[str, Any] = {"shown_left": given["shown_left"]}
         if given["everything"]:
-            return {}
+            return choice
         if not self._has_parts(given):
-            return {"amount": given["amount"]}
+            return choice | {"amount": given["amount"]}
         quantities = {pk: given[name] or 0 for name, pk in self.lines.items()}
-        return {"quantities": quantities, "with_delivery": given.get(DELIVERY, False)}
+        return choice | {"quantities": quantities, "with_delivery": given.get(DELIVERY, False)}
 
     @property
     def part_fields(self) -> list[forms.BoundField]:

@@ -110,6 +110,15 @@ def test_refused_files(monkeypatch: pytest.MonkeyPatch) -> None:
             read_table(content)
 
 
+def test_the_export_as_json_is_no_list_of_isbns() -> None:
+    for content in (
+        b'{"version": 1,\n"books": [\n{"id":5,"isbn":"9780306406157"}\n]}\n',
+        b' [{"isbn":"9780306406157"}]',
+    ):
+        with pytest.raises(FileRefused, match="as CSV"):
+            read_table(content)
+
+
 @pytest.mark.parametrize(
     "text", ["=SUM(1)", "- one\n- two; - three", "@ann said", "+1;=2", "'quoted'", "a - b", '"=x"', "＝和\n-1\n'tis"]
 )

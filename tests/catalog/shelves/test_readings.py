@@ -204,6 +204,21 @@ def test_earlier_readings_are_added_changed_and_deleted(
     assert get_shelf_summary(reader.pk, 2026).finished == 1
 
 
+def test_forms_that_are_sent_twice_add_one_reading_and_one_note(change: Callable[..., str], reader: User) -> None:
+    change(action="shelf", shelf="reading")
+    for _sent in range(2):
+        change(page="readings", action="add", when="day", finished_on="2026-03-03", started_on="2026-01-02")
+        change(action="progress", amount="80", unit="page", note="The storm begins")
+    assert EarlierReading.objects.count() == ReadingProgress.objects.count() == 1
+    assert get_shelf_summary(reader.pk, 2026).finished == 1
+    for amount in ("90", "80"):
+        change(action="progress", amount=amount, unit="page", note="The storm begins")
+    change(page="readings", action="add", when="day", finished_on="2026-03-04", started_on="2026-01-02")
+    for _time in range(2):  # of which only the year is known
+        change(page="readings", action="add", when="year", finished_year="2025")
+    assert (EarlierReading.objects.count(), ReadingProgress.objects.count()) == (4, 3)
+
+
 def test_moves_removals_and_ratings_are_undone(
     change: Callable[..., str], client: Client, reader: User, book: Book
 ) -> None:
