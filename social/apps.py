@@ -10,7 +10,7 @@ class SocialConfig(AppConfig):
 
     def ready(self) -> None:
         from accounts.users import hiding
-        from catalog.search.selectors import ReaderSource, register_reader_source
+        from catalog.search.results.candidates import ReaderSource, register_reader_source
         from social import checks, notification_kinds, personal  # noqa: F401
         from social.relations import blocks, profiles
 

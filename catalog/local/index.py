@@ -8,9 +8,8 @@ The sets in Redis stay canonical. Bitmaps beside them would be a second form of 
 page would take four hundred BITOPs.
 """
 
-from bisect import bisect_left, insort
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import nsmallest
 from math import inf
@@ -20,21 +19,16 @@ from pyroaring import BitMap64
 
 from catalog import keys, query
 from catalog.listing import sorts, sql
-from catalog.listing.answers import MAX_FACETS, MAX_LANGUAGES, QueryAnswer, TagCounts
+from catalog.listing.answers import MAX_LANGUAGES, QueryAnswer, TagCounts
 from catalog.listing.filters import IdsNarrowing, Narrowing, SetNarrowing
-from catalog.local import facets
 from catalog.local.orders import Order
-from catalog.tags import similar
+from catalog.local.taggings import EMPTY_BITMAP, Taggings
 from mirror import Contribution, Entry, Member, Members, Scored, list_bucket_keys, registry
 from mirror.read import LocalCopy
 from mirror.utils import Bounded
 
-# Facets of small results are found by counting, those of larger results by threshold; both are exact. In measurements
-# both cost the same at about 50 of 10,000 books and 450 of 100,000.
-MIN_COUNTING_BOOKS, COUNTING_DIVISOR = 50, 200
 MAX_CACHED_RESULTS = 256  # results
 
-EMPTY_BITMAP = BitMap64()
 _ResultKey = tuple[str, tuple[Narrowing, ...]]  # the normal form of a query, and the narrowings
 
 
@@ -73,9 +67,7 @@ class CatalogIndex:
         self._partial = [sort.name for sort in sorts.all_sorts() if sort.is_partial]
         sorted_entries = self._sort_entries(entries)
         self._sets = {key: BitMap64(pks) for key, pks in sorted_entries.sets.items()}
-        self._members = {name: BitMap64(pks) for name, pks in sorted_entries.members.items()}
-        self._tags_of = {pk: tuple(names) for pk, names in sorted_entries.tags_of.items() if names}
-        self._sizes = sorted((-len(books), name) for name, books in self._members.items())
+        self._taggings = Taggings(sorted_entries.members, sorted_entries.tags_of)
         self._orders = self._build_orders(sorted_entries.places)
         self._all = BitMap64(sorted_entries.places[sorts.DEFAULT_SORT])
         self._remembered = Bounded[_ResultKey, tuple[BitMap64, TagCounts]](MAX_CACHED_RESULTS)
@@ -129,7 +121,7 @@ class CatalogIndex:
         elif entry.key == self._hidden_key:
             self._hidden.add(_parse_name(entry.member))
         elif entry.key.startswith(self._tag_starts):
-            self._add_tagging(_parse_tag(entry.key), int(entry.member))
+            self._taggings.add(_parse_tag(entry.key), int(entry.member))
         else:
             self._sets.setdefault(entry.key, BitMap64()).add(int(entry.member))
             self._discard_languages(entry.key)
@@ -144,7 +136,7 @@ class CatalogIndex:
         elif entry.key == self._hidden_key:
             self._hidden.discard(_parse_name(entry.member))
         elif entry.key.startswith(self._tag_starts):
-            self._remove_tagging(_parse_tag(entry.key), int(entry.member))
+            self._taggings.remove(_parse_tag(entry.key), int(entry.member))
         else:
             self._remove_from_set(entry.key, int(entry.member))
             self._discard_languages(entry.key)
@@ -199,33 +191,6 @@ class CatalogIndex:
             if self._orders[name].keys.get(pk) == inf:
                 self._orders[name].drop(pk)
 
-    def _add_tagging(self, name: str, pk: int) -> None:
-        books = self._members.setdefault(name, BitMap64())
-        if pk not in books:
-            self._update_tag_size(name, len(books), len(books) + 1)
-            books.add(pk)
-            self._tags_of[pk] = (*self._tags_of.get(pk, ()), name)
-
-    def _remove_tagging(self, name: str, pk: int) -> None:
-        books = self._members.get(name, EMPTY_BITMAP)
-        if pk not in books:
-            return
-        self._update_tag_size(name, len(books), len(books) - 1)
-        books.discard(pk)
-        if not books:
-            del self._members[name]
-        left = tuple(other for other in self._tags_of[pk] if other != name)
-        if left:
-            self._tags_of[pk] = left
-        else:
-            del self._tags_of[pk]
-
-    def _update_tag_size(self, name: str, old: int, new: int) -> None:
-        if old:
-            del self._sizes[bisect_left(self._sizes, (-old, name))]
-        if new:
-            insort(self._sizes, (-new, name))
-
     # --- queries --------------------------------------------------------------------------------
 
     def find(
@@ -245,7 +210,7 @@ class CatalogIndex:
             count=len(books),
             positions=[(way.from_comparable_key(key), pk) for key, pk in page],
             facets=counts,
-            unknown=self._unknown(node),
+            unknown=self._taggings.find_unknown(node) if node else [],
             languages=self._find_languages(),
         )
 
@@ -276,7 +241,7 @@ class CatalogIndex:
         for narrowing in narrowings:
             # Not "&=", which would change the bitmap of a tag in place.
             books = books & self._narrowed(narrowing)
-        return books, self._find_facets(books, without)
+        return books, self._taggings.find_facets(books, without, len(self._all))
 
     def _narrowed(self, narrowing: Narrowing) -> BitMap64:
         if isinstance(narrowing, SetNarrowing):
@@ -291,26 +256,7 @@ class CatalogIndex:
         return self._orders[sort.name].find_between(low, high)
 
     def _books_with(self, name: str) -> BitMap64:
-        return self._members.get(name, EMPTY_BITMAP)
-
-    def _find_facets(self, books: BitMap64, without: Collection[str]) -> TagCounts:
-        if len(books) <= max(MIN_COUNTING_BOOKS, len(self._all) // COUNTING_DIVISOR):
-            tags_of_books = (self._tags_of.get(pk, ()) for pk in books)
-            return facets.find_facets_by_counting(tags_of_books, MAX_FACETS, without)
-        return facets.find_facets_by_threshold(books, self._sizes, self._members, MAX_FACETS, without)
-
-    def _unknown(self, node: query.Node | None) -> list[tuple[str, TagCounts]]:
-        if node is None:
-            return []
-        names = [name for name in query.find_terms_in_order(node) if name not in self._members]
-        return [(name, self._find_similar_tags(name)) for name in names[: similar.MAX_UNKNOWN_NAMES]]
-
-    def _find_similar_tags(self, name: str) -> TagCounts:
-        counts = {}
-        for text in similar.generate_variants(name):
-            if text in self._members:
-                counts[text] = len(self._members[text])
-        return similar.pick_most_used(counts)
+        return self._taggings.find_books(name)
 
 
 def _parse_name(member: str) -> str:

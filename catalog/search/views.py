@@ -12,8 +12,9 @@ from django.views.decorators.http import require_safe
 
 from catalog.listing import sorts
 from catalog.search.entries import WORD_LISTS
+from catalog.search.results.values import SearchResults
 from catalog.search.results.words_filter import WORDS
-from catalog.search.selectors import MAX_PAGES, SearchResults, search
+from catalog.search.selectors import MAX_PAGES, search
 from catalog.selectors import find_books
 from common.web import get_user_id, is_partial, json_response, wants_json
 
@@ -32,7 +33,7 @@ def search_page(request: HttpRequest) -> HttpResponse:
     """Search: ``?q=WORDS&page=``. htmx gets only suggestions, for the search box ``?box=``.
 
     Readers are found if an @ precedes the words, because many readers have the names of books; the JSON has both. The
-    templates get ``found``, a ``catalog.search.selectors.SearchResults``.
+    templates get ``found``, a ``catalog.search.results.values.SearchResults``.
     """
     text = request.GET.get("q", "")
     if is_partial(request):

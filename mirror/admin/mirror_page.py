@@ -7,7 +7,7 @@ from django.core.exceptions import ValidationError
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from mirror.admin.paging import count_rows
+from mirror.admin.counting import count_rows
 from mirror.conf import setting
 from mirror.declare.mirrors import Mirror
 from mirror.kinds import kind_of

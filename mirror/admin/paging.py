@@ -1,4 +1,4 @@
-"""Lists of tables that may have millions of rows: counts that are exact or marked as estimates, and paging by keyset.
+"""Lists of tables that may have millions of rows: bounded counts, and paging by keyset.
 
 The parameter ``p`` of a list is a place instead of a number: ``last``, or ``after`` or ``before`` a row, which is named
 by the values that the list is sorted by. Each page is one bounded query, however far it is from the first. An exact
@@ -6,143 +6,29 @@ COUNT of 400,000 orders would read the whole index for each page, and OFFSET all
 that its reader may see, so it needs no signature.
 """
 
-import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Final
 
 from django.contrib import admin
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.views.main import ORDER_VAR, PAGE_VAR, SEARCH_VAR, ChangeListSearchForm
-from django.core.exceptions import FieldDoesNotExist, SuspiciousOperation, ValidationError
-from django.core.paginator import Paginator
-from django.db import DataError, connections
-from django.db.models import F, Index, Model, Q, QuerySet
-from django.db.models.expressions import OrderBy
+from django.core.exceptions import SuspiciousOperation
+from django.db import DataError
+from django.db.models import Index, Model, QuerySet
 from django.forms import CharField
 from django.http import HttpRequest
-from django.utils.formats import number_format
-from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
 
+from mirror.admin.counting import BoundedPaginator
+from mirror.admin.keyset import Key, build_cut, find_keys, format_place, parse_place
 from mirror.admin.theme import LIST_TEMPLATE, ChangeList, ModelAdmin
 from mirror.declare.mirrors import can_hold
 
-MAX_COUNTED_ROWS: Final = 10_000
-DIGITS: Final = 2  # significant digits of an estimate
-NOTHING: Final = Q(pk__in=[])
 # The lookups of Django's filters by a choice, a boolean, a relation or a date.
 FILTER_ENDINGS: Final = ("exact", "isnull", "id__exact", "gte", "lt")
 MAX_SEARCH: Final = 200  # characters in the search box
 MAX_VALUE_CHARACTERS: Final = 2_000  # of a parameter: places of pages contain the values of several columns
-
-
-class Tally(int):
-    """A number of rows above ``MAX_COUNTED_ROWS``. Its text says that it is not exact."""
-
-    is_estimate: bool
-
-    def __new__(cls, rows: int, *, is_estimate: bool) -> Self:
-        made = super().__new__(cls, rows)
-        made.is_estimate = is_estimate
-        return made
-
-    def __str__(self) -> str:
-        if not self.is_estimate:
-            return _("more than %(count)s") % {"count": number_format(MAX_COUNTED_ROWS, force_grouping=True)}
-        rows = int(self)
-        places = DIGITS - len(str(rows))
-        return _("about %(count)s") % {"count": number_format(round(rows, places), force_grouping=True)}
-
-
-def count_rows(rows: QuerySet[Any]) -> int:
-    """Return the number of rows: exact up to ``MAX_COUNTED_ROWS``, otherwise a ``Tally``."""
-    keys = rows.order_by().values("pk")
-    count = keys[: MAX_COUNTED_ROWS + 1].count()
-    if count <= MAX_COUNTED_ROWS:
-        return count
-    estimate = 0
-    if connections[rows.db].vendor == "postgresql":
-        plans = json.loads(keys.explain(format="json"))
-        estimate = int(plans[0]["Plan"]["Plan Rows"])
-    # Without statistics, or on SQLite, only the counted rows are certain.
-    return Tally(max(estimate, count), is_estimate=estimate > MAX_COUNTED_ROWS)
-
-
-class BoundedPaginator(Paginator):
-    """A paginator that counts at most ``MAX_COUNTED_ROWS`` rows. ``template_name`` is an option of django-unfold."""
-
-    template_name = "mirror/admin/paging.html"
-
-    @cached_property
-    def count(self) -> int:
-        rows: Any = self.object_list
-        return count_rows(rows)
-
-
-@dataclass(frozen=True)
-class _Key:
-    """One of the expressions that sort a list. nulls_last: where the database puts rows without a value."""
-
-    name: str
-    expression: Any
-    is_descending: bool
-    is_nullable: bool
-    nulls_last: bool
-
-    def reverse(self) -> "_Key":
-        return replace(self, is_descending=not self.is_descending, nulls_last=not self.nulls_last)
-
-    def order(self) -> OrderBy:
-        return OrderBy(F(self.name), descending=self.is_descending)
-
-    def beyond(self, value: Any, or_equal: str = "") -> Q:
-        """Return the condition for rows that come after those with this value."""
-        if value is None:
-            return NOTHING if self.nulls_last else self._is_null(False)
-        lookup = "lt" if self.is_descending else "gt"
-        found = Q(**{f"{self.name}__{lookup}{or_equal}": value})
-        # No comparison is true for NULL.
-        if self.is_nullable and self.nulls_last:
-            found |= self._is_null(True)
-        return found
-
-    def equals(self, value: Any) -> Q:
-        return self._is_null(True) if value is None else Q(**{self.name: value})
-
-    def _is_null(self, value: bool) -> Q:
-        return Q(**{f"{self.name}__isnull": value})
-
-
-def _find_keys(rows: QuerySet[Any]) -> list[_Key]:
-    """Return the expressions by which the rows are sorted."""
-    # PostgreSQL sorts NULL after all values, SQLite before them.
-    is_null_greatest = connections[rows.db].vendor == "postgresql"
-    keys = []
-    items: Sequence[Any] = list(dict.fromkeys(rows.query.order_by))
-    for number, item in enumerate(items):
-        if isinstance(item, str):
-            name = item.lstrip("-")
-            is_descending = item.startswith("-")
-            expression: Any = F(name)
-        else:  # an OrderBy
-            name = ""
-            is_descending = bool(item.descending)
-            expression = item.expression
-        nulls_last = is_descending != is_null_greatest
-        keys.append(_Key(f"_key_{number}", expression, is_descending, _is_nullable(rows, name), nulls_last))
-    return keys
-
-
-def _is_nullable(rows: QuerySet[Any], name: str) -> bool:
-    """Return whether a column may be empty. Expressions and columns of other tables may."""
-    if name == "pk":
-        return False
-    try:
-        return bool(rows.model._meta.get_field(name).null)
-    except FieldDoesNotExist:
-        return True
 
 
 class BoundedSearchForm(ChangeListSearchForm):
@@ -195,15 +81,15 @@ class KeysetChangeList(ChangeList):
 
     def _read_page(self, side: str, place: str) -> None:
         """Read the rows "after" or "before" a place, the "last" ones, or ("") the first ones."""
-        keys = _find_keys(self.queryset)
+        keys = find_keys(self.queryset)
         keyed = self.queryset.annotate(**{key.name: key.expression for key in keys})
         is_backward = side in ("before", "last")
         # A page before a place is read backward, so that it has the rows next to the place.
         sides = [key.reverse() for key in keys] if is_backward else keys
         rows = keyed.order_by(*[key.order() for key in sides])
         if side in ("after", "before"):
-            values = _parse_place(place, keys, keyed)
-            rows = rows.filter(_build_cut(sides, values))
+            values = parse_place(place, keys, keyed)
+            rows = rows.filter(build_cut(sides, values))
         # One row more than the page has tells whether there is a further page.
         found = list(rows[: self.list_per_page + 1])
         # The rows beyond have been deleted, or are fewer than a page: show the nearest whole page.
@@ -229,16 +115,16 @@ class KeysetChangeList(ChangeList):
         self.result_list._result_cache = found
         self.result_list._prefetch_done = True
 
-    def _link_places(self, found: list[Any], keys: Sequence[_Key], *, has_previous: bool, has_next: bool) -> None:
+    def _link_places(self, found: list[Any], keys: Sequence[Key], *, has_previous: bool, has_next: bool) -> None:
         """Link to the other pages. A list of one page has no links."""
         if not has_previous and not has_next:
             return
         first = previous = following = last = None
         if has_previous:
             first = self._link_to(None)
-            previous = self._link_to(f"before:{_format_place(found[0], keys)}")
+            previous = self._link_to(f"before:{format_place(found[0], keys)}")
         if has_next:
-            following = self._link_to(f"after:{_format_place(found[-1], keys)}")
+            following = self._link_to(f"after:{format_place(found[-1], keys)}")
             last = self._link_to("last")
         self.places = (
             (_("First"), first),
@@ -249,37 +135,6 @@ class KeysetChangeList(ChangeList):
 
     def _link_to(self, place: str | None) -> str:
         return str(self.get_query_string({PAGE_VAR: place}))
-
-
-def _build_cut(keys: Sequence[_Key], values: Sequence[Any]) -> Q:
-    """Return the condition for rows after the row with these values."""
-    found = NOTHING
-    same = Q()
-    for key, value in zip(keys, values, strict=True):
-        found |= same & key.beyond(value)
-        same &= key.equals(value)
-    if values[0] is None or len(keys) == 1:
-        return found
-    # Databases find the start in an index only by a condition that is no alternative of another.
-    return keys[0].beyond(values[0], "e") & found
-
-
-def _format_place(row: Any, keys: Sequence[_Key]) -> str:
-    """Return the place of a row, for an address: the values by which the list is sorted."""
-    values: list[str | None] = []
-    for key in keys:
-        value = getattr(row, key.name)
-        values.append(None if value is None else str(value))
-    return json.dumps(values, ensure_ascii=False)
-
-
-def _parse_place(place: str, keys: Sequence[_Key], keyed: QuerySet[Any]) -> list[Any]:
-    """Return the values of ``_format_place``. Raises IncorrectLookupParameters, which leads to the first page."""
-    try:
-        fields = [keyed.query.annotations[key.name].output_field for key in keys]
-        return [field.to_python(text) for field, text in zip(fields, json.loads(place), strict=True)]
-    except (TypeError, ValueError, ValidationError) as error:
-        raise IncorrectLookupParameters(error) from error
 
 
 def _find_indexed_fields(model: type[Model]) -> dict[str, bool]:

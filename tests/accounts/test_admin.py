@@ -14,7 +14,7 @@ from accounts.models import AccountDeletion, LoginStats, Session, User
 from accounts.selectors import find_user_id
 from accounts.sessions import last_seen
 from accounts.sessions.admin import LimitedActionsAdmin, SessionAdmin
-from mirror.admin import paging
+from mirror.admin import counting
 from mirror.redis.clients import breaker
 from mirror.redis.recorder import record
 from tests.support.accounts.people import make_people, warm_users
@@ -131,7 +131,7 @@ def test_the_list_costs_the_same_for_any_number_of_users(staff: Client) -> None:
 
 @pytest.mark.only_on("sqlite")  # PostgreSQL estimates the number of rows once it has statistics
 def test_lists_count_a_limited_number_of_rows(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paging, "MAX_COUNTED_ROWS", 7)
+    monkeypatch.setattr(counting, "MAX_COUNTED_ROWS", 7)
     make_people(range(20))
     assert staff.get(USERS).context["cl"].result_count == 8
     with record() as seen:

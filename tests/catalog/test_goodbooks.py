@@ -109,7 +109,7 @@ def _check_any_query() -> None:
     """Assert that Redis and SQL show the same two pages of any query."""
     held = local_copy._held
     assert held is not None
-    names = [name for _, name in held.structure._sizes] + ["no such tag", "fantsy"]
+    names = [name for _, name in held.structure._taggings.sizes] + ["no such tag", "fantsy"]
     chance, found = random.Random(20), 0
     for n in range(QUERIES):
         page = find_both_ways(query.format_query(_random_query(chance, names)), ORDERS[n % len(ORDERS)])

@@ -123,11 +123,12 @@ def test_a_changed_copy_equals_a_fresh_one(
         if record:
             shelf[pk] = record
     fresh = _index(shelf)
-    assert changed._members == fresh._members
-    assert {pk: set(names) for pk, names in changed._tags_of.items()} == {
-        pk: set(names) for pk, names in fresh._tags_of.items()
+    tags, fresh_tags = changed._taggings, fresh._taggings
+    assert tags.members == fresh_tags.members
+    assert {pk: set(names) for pk, names in tags.tags_of.items()} == {
+        pk: set(names) for pk, names in fresh_tags.tags_of.items()
     }
-    assert changed._sizes == fresh._sizes
+    assert tags.sizes == fresh_tags.sizes
     assert changed._all == fresh._all
     assert changed._sets == fresh._sets
     assert changed._find_languages() == fresh._find_languages()

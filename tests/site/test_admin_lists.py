@@ -14,8 +14,8 @@ from django.urls import reverse
 
 from accounts.models import User
 from catalog.models import Book
-from mirror.admin import count_rows, paging
-from mirror.admin.paging import Tally
+from mirror.admin import count_rows, counting
+from mirror.admin.counting import Tally
 from tests.support.catalog.make import make_book
 from tests.support.matrix.world import MatrixWorld
 
@@ -214,7 +214,7 @@ def test_counts_are_exact_or_marked_as_estimates(monkeypatch: pytest.MonkeyPatch
     for number in range(12):
         make_book(f"Book {number}")
     assert str(count_rows(Book.objects.all())) == "12"
-    monkeypatch.setattr(paging, "MAX_COUNTED_ROWS", 11)
+    monkeypatch.setattr(counting, "MAX_COUNTED_ROWS", 11)
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("ANALYZE catalog_book")

@@ -17,7 +17,7 @@ from accounts.models import User
 from catalog.lists.services import ListDraft, create_list
 from catalog.models import Book
 from catalog.shelves.services import rate_book
-from mirror.admin import paging
+from mirror.admin import counting
 from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
 from social import keys
@@ -187,7 +187,7 @@ def test_the_cost_of_a_list_does_not_grow_with_its_rows(staff: Client, path: str
 
 @pytest.mark.parametrize("path", LISTS)
 def test_lists_never_count_a_whole_large_table(staff: Client, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paging, "MAX_COUNTED_ROWS", 7)
+    monkeypatch.setattr(counting, "MAX_COUNTED_ROWS", 7)
     one_of_each()
     with record() as seen:
         staff.get(path)
@@ -326,7 +326,7 @@ def test_the_page_of_a_user_counts_and_links_posts_and_follows(staff: Client, mo
         assert f'href="{path}?{column}__id__exact={alice.pk}">{count}</a>' in page
         assert len(found(staff, path, **{f"{column}__id__exact": str(alice.pk)})) == count
     assert set(found(staff, POSTS, user__id__exact=str(alice.pk))) == {post.pk for post in mine}
-    monkeypatch.setattr(paging, "MAX_COUNTED_ROWS", 2)
+    monkeypatch.setattr(counting, "MAX_COUNTED_ROWS", 2)
     assert "more than 2" in staff.get(address).content.decode().replace("about 3", "more than 2")
 
 

@@ -9,7 +9,8 @@ from typing import Any
 from django.core.management import call_command
 
 from catalog.models import Author, Book
-from catalog.search.selectors import SearchResults, search
+from catalog.search.results.values import SearchResults
+from catalog.search.selectors import search
 from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
 from mirror.relay.sql_only import sql_only
