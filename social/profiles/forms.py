@@ -33,6 +33,7 @@ class ProfileForm(forms.Form):
                 required=False,
                 max_length=MAX_LINK,
                 assume_scheme="https",
+                widget=forms.URLInput(attrs={"placeholder": "https://"}),
                 validators=[URLValidator(schemes=["https"])],
             )
 

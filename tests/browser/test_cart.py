@@ -170,7 +170,7 @@ def test_cart_is_accessible_and_fits(shelf: list[Product], open_page: OpenPage, 
     )
     assert round(author - title["y"] - title["height"]) == 4, "the former price is beside both"
     assert summary
-    assert (summary["x"], summary["width"]) == (16, PHONE["width"] - 32)
+    assert (summary["x"], summary["width"]) == (0, PHONE["width"])  # a bar at the main links
 
 
 def test_pages_have_one_frame(shelf: list[Product], open_page: OpenPage) -> None:
@@ -187,7 +187,7 @@ def test_pages_have_one_frame(shelf: list[Product], open_page: OpenPage) -> None
     expect(page.get_by_text("Contact", exact=True)).to_be_visible()
     expect(nav).to_be_hidden()  # while the buyer pays
     page.goto("/books/999999/")
-    head, find = (page.locator(each).bounding_box() for each in ("main h1", "main .find"))
+    head, card = (page.locator(each).bounding_box() for each in ("main h1", "main .sheet"))
     assert head
-    assert find
-    assert (head["x"], head["width"]) == (find["x"], find["width"])
+    assert card
+    assert (head["x"], head["width"]) == (card["x"], card["width"])

@@ -53,7 +53,7 @@ def test_suggested_user_is_followed_and_unfollowed(page: Page) -> None:
     page.get_by_role("button", name="Follow Döra O'Neil", exact=True).click()
     unfollow = page.get_by_role("button", name="Unfollow Döra O'Neil", exact=True)
     expect(unfollow).to_be_visible()
-    page.get_by_role("navigation", name="Profile of Döra O'Neil").get_by_role("link", name="follower").click()
+    page.get_by_role("navigation", name="Pages of Döra O'Neil").get_by_role("link", name="Followers").click()
     expect(page.get_by_role("main").get_by_role("listitem").first).to_contain_text("alice")
     unfollow.click()
     expect(page.get_by_role("button", name="Follow Döra O'Neil", exact=True)).to_be_visible()

@@ -4,6 +4,7 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
+from django.conf import settings
 from PIL import Image
 from playwright.sync_api import Page, expect
 from pytest_django.fixtures import Settings
@@ -13,7 +14,7 @@ from accounts.models import User
 from catalog.models import Book
 from social.models import FollowRequest
 from social.services.posts import create_post
-from tests.browser.conftest import Audit, OpenPage
+from tests.browser.conftest import Audit, OpenPage, tab_to
 from tests.browser.test_loginlog import sign_in
 from tests.support.warm_mirrors import rebuild
 
@@ -99,3 +100,21 @@ def test_a_reader_sets_up_the_account(
     ):
         other.goto(address)
         assert audit(other) == [], address
+
+
+@pytest.mark.parametrize("has_scripts", [True, False], ids=["with JavaScript", "without"])
+def test_a_file_is_chosen_by_keyboard_with_words_in_the_language_of_the_page(
+    transactional_db: None, open_page: OpenPage, live_server: LiveServer, has_scripts: bool
+) -> None:
+    page = sign_in(open_page(java_script_enabled=has_scripts), User.objects.create_user("rita"), live_server)
+    page.context.add_cookies([{"name": settings.LANGUAGE_COOKIE_NAME, "value": "zh-hans", "url": live_server.url}])
+    page.goto("/people/profile/")
+    field = page.locator("#file")
+    expect(page.locator(".file .button")).to_have_text("选择文件")
+    expect(field).to_have_css("color", "rgba(0, 0, 0, 0)")  # the browser's words, until a file is chosen
+    tab_to(page, field)
+    expect(page.locator(".file .button")).to_have_css("outline-style", "solid")
+    with page.expect_file_chooser() as chooser:
+        page.keyboard.press("Enter")
+    chooser.value.set_files({"name": "me.jpg", "mimeType": "image/jpeg", "buffer": make_photo()})
+    expect(field).not_to_have_css("color", "rgba(0, 0, 0, 0)")
