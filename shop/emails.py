@@ -44,7 +44,7 @@ def make_email(about: str, order: Order) -> EmailMultiAlternatives:
     view = OrderView(order, lines, (), clock.now())
     with override(order.language or settings.LANGUAGE_CODE):
         context: dict[str, Any] = {"order": order, "lines": lines, "links": view.links}
-        context |= {"view": view, "vat": view.vat, "arrival": view.arrival, "tracking": view.tracking}
+        context |= {"view": view, "vat": view.vat, "arrival": view.dated_arrival, "tracking": view.tracking}
         context["invoices"] = list_invoices(order)
         if about in RETURN_STATES and (found := _find_return(about, order)):
             context |= {"found": found, "slip": make_slip_path(order, found.pk)}

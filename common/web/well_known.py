@@ -14,7 +14,7 @@ from common.web.redirects import redirect_to, redirect_to_view
 
 DISALLOWED_PATHS: Final = (
     "/accounts/", "/admin/", "/books/?", "/decisions/", "/home/", "/look/", "/loginlog/", "/mentions/", "/people/",
-    "/report/", "/reports/", "/shop/cart/", "/shop/checkout/", "/shop/orders/",
+    "/report/", "/reports/", "/search/", "/shop/cart/", "/shop/checkout/", "/shop/orders/",
 )  # fmt: skip
 SECURITY_TXT_VALIDITY: Final = timedelta(days=180)  # RFC 9116 recommends less than a year
 
@@ -34,7 +34,7 @@ def security_txt(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def robots_txt(request: HttpRequest) -> HttpResponse:
-    """Exclude pages of one person, and the countless combinations of tags and filters, from crawling (RFC 9309)."""
+    """Exclude pages of one person, searches, and the countless combinations of filters from crawling (RFC 9309)."""
     lines = ["User-agent: *", *(f"Disallow: {start}" for start in DISALLOWED_PATHS)]
     lines += ["", f"Sitemap: {settings.SITE_URL}{reverse('sitemap')}"]
     return HttpResponse("\n".join(lines) + "\n", content_type="text/plain; charset=utf-8")

@@ -20,14 +20,15 @@ def add_working_days(start: date, days: int) -> date:
     return day
 
 
-def describe_arrival(first: date | None, last: date | None, today: date) -> str:
+def describe_arrival(first: date | None, last: date | None, today: date | None) -> str:
     """Return the days of arrival in words, such as "arrives Tue to Thu", or "" if they are unknown.
 
-    Days that are not in the coming week have their date, such as "arrives 7 to 9 Dec".
+    Days that are not in the coming week have their date, such as "arrives 7 to 9 Dec". today: None for a text that is
+    also read later, such as an email: all days have their date.
     """
     if first is None or last is None:
         return ""
-    is_near = (last - today).days < WEEK_DAYS and first > today
+    is_near = today is not None and (last - today).days < WEEK_DAYS and first > today
     if is_near:
         forms = ("D", "D")
     elif (first.year, first.month) == (last.year, last.month):

@@ -81,9 +81,17 @@ class OrderView:
     @property
     def arrival(self) -> str:
         """The promised days of arrival in words, or "" for an order that is not on its way."""
+        return self._describe_arrival(timezone.localdate(self.moment))
+
+    @property
+    def dated_arrival(self) -> str:
+        """The arrival with its dates, for emails, which are also read later."""
+        return self._describe_arrival(None)
+
+    def _describe_arrival(self, today: date | None) -> str:
         if self.order.state not in (OrderState.PAID, OrderState.SENT, OrderState.RESERVED):
             return ""
-        return describe_arrival(self.order.arrives_from, self.order.arrives_by, timezone.localdate(self.moment))
+        return describe_arrival(self.order.arrives_from, self.order.arrives_by, today)
 
     @property
     def tracking(self) -> Tracking:

@@ -76,7 +76,7 @@ def test_robots_txt_excludes_personal_pages(client: Client, settings: Settings) 
     lines = response.content.decode().splitlines()
     assert response.headers["Content-Type"].startswith("text/plain")
     assert lines[0] == "User-agent: *"
-    assert "Disallow: /accounts/" in lines
+    assert {"Disallow: /accounts/", "Disallow: /search/"} <= set(lines)
     assert f"Sitemap: {settings.SITE_URL}/sitemap.xml" in lines
     left_alone = tuple(line.removeprefix("Disallow: ") for line in lines if line.startswith("Disallow: "))
     assert not any(path.startswith(left_alone) for path in ("/", "/books/", "/books/1/", "/authors/1/", "/shop/sale/"))

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.test import Client
 
 from accounts.models import User
+from catalog.lists.services import ListDraft, add_book, create_list
 from catalog.models import Author
 from catalog.shelves.models import Privacy, Shelf, ShelfEntry, ShelfSettings
 from catalog.shelves.services import put_on_shelf, rate_book
@@ -199,10 +200,12 @@ def test_characters_that_xml_forbids_are_left_out_of_titles(ann: User) -> None:
     assert read_feed(f"/authors/{author.pk}/posts/feed/").findtext(f"{ATOM}title") == "Posts about books by Jane Austen"
 
 
-def test_link_previews_of_posts_profiles_and_authors(ann: User) -> None:
+def test_link_previews_of_posts_profiles_authors_and_lists(ann: User) -> None:
     book = make_book("Emma", authors="Jane Austen")
     post = create_post(ann.pk, 'a "quoted" text', book_id=book.pk)
     veiled = create_post(ann.pk, "the gardener did it", note="ending")
+    quiet = create_list(ann.pk, ListDraft("Quiet books"))
+    add_book(ann.pk, quiet.pk, book.pk, date(2026, 6, 1))
     drain_all()
     author = Author.objects.get()
     shown = Client().get(f"/posts/{post.pk}/").content.decode()
@@ -210,7 +213,10 @@ def test_link_previews_of_posts_profiles_and_authors(ann: User) -> None:
     assert f'<meta property="og:image" content="{settings.SITE_URL}/books/{book.pk}/cover.png">' in shown
     head = Client().get(f"/posts/{veiled.pk}/").content.decode().partition("</head>")[0]
     assert "gardener" not in head
-    for path in ("/u/Ann%20B/", f"/authors/{author.pk}/"):
+    listed = Client().get(f"/lists/{quiet.pk}/").content.decode().partition("</head>")[0]
+    assert '<meta property="og:title" content="Quiet books">' in listed
+    assert f"/books/{book.pk}/cover.png" in listed
+    for path in ("/", "/u/Ann%20B/", f"/authors/{author.pk}/", f"/lists/{quiet.pk}/"):
         head = Client().get(path).content.decode().partition("</head>")[0]
         assert f'<meta property="og:url" content="{settings.SITE_URL}{path}">' in head
         assert head.count("og:image") >= 1
