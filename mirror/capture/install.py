@@ -15,9 +15,10 @@ from django.db.models.signals import post_migrate, pre_migrate
 
 from mirror import registry
 from mirror.capture import layouts
-from mirror.capture.plan import COLUMN, WHOLE, Capture, Definition, Gap, Trigger, literal
+from mirror.capture.plan import COLUMN, Capture, Definition, Gap, Trigger
 from mirror.capture.postgres import PostgresCapture
 from mirror.capture.sqlite import SqliteCapture
+from mirror.capture.statements import WHOLE, literal
 from mirror.conf import setting
 from mirror.models import Identity
 from mirror.outbox.identity import forget_identity

@@ -6,64 +6,21 @@
 import hashlib
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Final, Literal, NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
 
 from django.apps import apps as django_apps
-from django.core.exceptions import ImproperlyConfigured
-from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from mirror import registry
-from mirror.declare.paths import find_value_field
-from mirror.declare.watches import Watch
+from mirror.capture.statements import Insert, Operation, inserts, select_inserts
 from mirror.models import Change
-from mirror.outbox import changes
 
-# "row" is the trigger for each row on PostgreSQL, which has the three others for each statement.
-Operation = Literal["insert", "update", "delete", "truncate", "row"]
 MARK: Final = "/* mirror: made after each migrate */"  # identifies the triggers of this application
 LONGEST_NAME: Final = 63  # in bytes; PostgreSQL truncates longer names
-WHOLE: Final = changes.WHOLE
 BULK_LOAD: Final = "bulk load"  # the mark of a transaction that loads rows in bulk
 NO_TABLE: Final = "no such table"
 COLUMN: Final = "column "  # precedes the name of a column that has a stamp; no trigger is called so
-
-
-class Insert(NamedTuple):
-    """One INSERT statement of a trigger."""
-
-    mirror: str
-    source: str = ""
-    columns: tuple[str, ...] = ()  # form the key; without columns the key is ""
-    unique: bool = True  # no two rows of a statement have the same key
-    primary: tuple[str, ...] = ()  # set if only some UPDATEs are changes:
-    compared: tuple[str, ...] = ()  # those where one of these columns differs
-    captures_inserts: bool = True  # whether an INSERT is a change
-    uuids: tuple[str, ...] = ()  # those of ``columns`` that hold UUIDs, which a database may store as other text
-    exact: tuple[str, ...] = ()  # those of ``compared`` whose values are the same bytes if they are equal
-
-    @property
-    def named(self) -> set[str]:
-        """Return all columns in the statement."""
-        return {*self.columns, *self.compared}
-
-    def depends_on(self, column: str) -> bool:
-        """Return whether the values of a column may matter to the mirror: all may if none are compared."""
-        return not self.compared or column in self.compared
-
-    def rename(self, name_of: Callable[[str], str]) -> "Insert":
-        """Return this statement with other names of columns."""
-        return self._replace(
-            columns=tuple(map(name_of, self.columns)),
-            primary=tuple(map(name_of, self.primary)),
-            compared=tuple(map(name_of, self.compared)),
-            uuids=tuple(map(name_of, self.uuids)),
-        )
-
-    def head(self, table: str) -> str:
-        """Return the beginning of the INSERT into the outbox, up to the key."""
-        return f"INSERT INTO {table} (mirror, source, key) SELECT {literal(self.mirror)}, {literal(self.source)},"
 
 
 class Relation(NamedTuple):
@@ -167,7 +124,7 @@ class Capture(ABC):
                 exact = tuple(column for column in insert.compared if column in relation.exact)
                 present.append(insert._replace(exact=exact))
         for operation in self.operations(relation):
-            inserts = _select_inserts(operation, present)
+            inserts = select_inserts(operation, present)
             if inserts:
                 yield Trigger(trigger_name(table, operation), relation, operation, inserts)
 
@@ -252,31 +209,6 @@ def truncate(name: str) -> str:
     return name.encode()[:LONGEST_NAME].decode(errors="ignore")
 
 
-def literal(text: str) -> str:
-    """Return ``text`` as an SQL string."""
-    return "'" + text.replace("'", "''") + "'"
-
-
-def inserts() -> dict[str, list[Insert]]:
-    """Return the statements that the registered mirrors need, by table, without duplicates."""
-    # Dictionaries with the value None are ordered sets: the order is that of the lines in the triggers.
-    by_table: dict[str, dict[Insert, None]] = defaultdict(dict)
-    for mirror in registry.all_mirrors():
-        for watch in mirror.watches:
-            insert = _build_insert(mirror.name, watch)
-            by_table[watch.table][insert] = None
-    return {table: list(found) for table, found in by_table.items()}
-
-
-def find_filled_mirrors(tables: Collection[str]) -> list[str]:
-    """Return the names of the mirrors that new rows in one of these tables change, in the order of registration."""
-    filled: set[str] = set()
-    for table, statements in inserts().items():
-        if table in tables:
-            filled.update(statement.mirror for statement in statements if statement.captures_inserts)
-    return [mirror.name for mirror in registry.all_mirrors() if mirror.name in filled]
-
-
 def own_tables() -> list[str]:
     """Return the tables of the mirror itself; the outbox is the first."""
     models = sorted(django_apps.get_app_config("mirror").get_models(), key=lambda model: model is not Change)
@@ -308,56 +240,6 @@ def _find_missing_columns(table: str, wanted: Sequence[Insert], relation: Relati
 def _mirrors_of(inserts: Iterable[Insert]) -> tuple[str, ...]:
     names = {insert.mirror for insert in inserts}
     return tuple(sorted(names))
-
-
-def _select_inserts(operation: Operation, inserts: Iterable[Insert]) -> tuple[Insert, ...]:
-    """Return the statements of a trigger, each once."""
-    if operation == "insert":
-        return tuple(insert for insert in inserts if insert.captures_inserts)
-    if operation == "row":
-        # A partition key or a row filter turns an UPDATE into an INSERT or a DELETE.
-        inserts = [insert._replace(captures_inserts=True) for insert in inserts]
-    elif operation == "truncate":
-        # A change of everything, whatever the key is
-        inserts = [Insert(insert.mirror) for insert in inserts]
-    return tuple(dict.fromkeys(inserts))
-
-
-def _build_insert(mirror: str, watch: Watch) -> Insert:
-    unknown = unknown_columns(watch)
-    if unknown:
-        # Such a trigger would make every write fail.
-        raise ImproperlyConfigured(f"mirror {mirror!r} watches {watch.table}.{unknown[0]}, and there is no such column")
-    key = watch.key_columns
-    primary = tuple(str(field.column) for field in watch.model._meta.pk_fields)
-    insert = Insert(
-        mirror,
-        watch.source,
-        columns=key,
-        unique=set(primary) <= set(key),
-        captures_inserts=watch.inserts,
-        uuids=_find_uuids(watch),
-    )
-    if not watch.only:
-        return insert
-    # The primary key is compared too, because a row's data may depend on it.
-    compared = dict.fromkeys(primary + key + tuple(watch.only))
-    return insert._replace(primary=primary, compared=tuple(compared))
-
-
-def _find_uuids(watch: Watch) -> tuple[str, ...]:
-    """Return the columns of the key that hold UUIDs."""
-    fields = {str(field.column): find_value_field(field) for field in watch.model._meta.concrete_fields}
-    return tuple(column for column in watch.key_columns if isinstance(fields[column], models.UUIDField))
-
-
-def unknown_columns(watch: Watch) -> list[str]:
-    """Return the watched columns that the model's own table does not have."""
-    model = watch.model._meta.concrete_model or watch.model
-    known = {field.column for field in model._meta.local_concrete_fields}
-    named = list(watch.key_columns)
-    named += watch.only
-    return [column for column in named if column not in known]
 
 
 def trigger_name(table: str, operation: Operation) -> str:

@@ -18,20 +18,9 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from mirror.capture.plan import (
-    COLUMN,
-    MARK,
-    Capture,
-    Definition,
-    Insert,
-    Operation,
-    Relation,
-    Trigger,
-    literal,
-    trigger_name,
-    truncate,
-)
+from mirror.capture.plan import COLUMN, MARK, Capture, Definition, Relation, Trigger, trigger_name, truncate
 from mirror.capture.postgres_texts import IGNORE, LOADED_TABLES, NOTIFY, Texts
+from mirror.capture.statements import Insert, Operation, literal
 from mirror.utils import Bounded
 
 SEARCH_PATH: Final = "pg_catalog, pg_temp"

@@ -8,7 +8,8 @@ and the next check of the triggers finds the reason. Other errors, such as a ful
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from mirror.capture.plan import MARK, WHOLE, Insert, Operation, literal
+from mirror.capture.plan import MARK
+from mirror.capture.statements import WHOLE, Insert, Operation, literal
 
 CHANNEL: Final = "mirror_change"
 LOADED_TABLES: Final = "mirror.loaded_tables"  # a setting of a transaction: oids of tables that it loads in bulk

@@ -9,19 +9,8 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from mirror.capture.plan import (
-    BULK_LOAD,
-    MARK,
-    WHOLE,
-    Capture,
-    Definition,
-    Insert,
-    Operation,
-    Relation,
-    Trigger,
-    find_filled_mirrors,
-    literal,
-)
+from mirror.capture.plan import BULK_LOAD, MARK, Capture, Definition, Relation, Trigger
+from mirror.capture.statements import WHOLE, Insert, Operation, find_filled_mirrors, literal
 
 # table_xinfo, because table_info omits generated columns
 COLUMNS: Final = """

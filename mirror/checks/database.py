@@ -10,7 +10,8 @@ from django.db import DatabaseError, connections, transaction
 
 from mirror import registry
 from mirror.capture import install, layouts
-from mirror.capture.plan import NO_TABLE, inserts
+from mirror.capture.plan import NO_TABLE
+from mirror.capture.statements import inserts
 from mirror.checks.aliases import find_refused_tables
 from mirror.conf import setting
 from mirror.models import Change

@@ -9,7 +9,7 @@ from django.core.checks import CheckMessage, Error
 from django.db import models
 
 from mirror import registry
-from mirror.capture.plan import unknown_columns
+from mirror.capture.statements import unknown_columns
 from mirror.declare.mirrors import EdgeMirror, Mirror
 from mirror.declare.paths import find_value_field
 from mirror.declare.watches import Watch

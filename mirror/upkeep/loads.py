@@ -17,7 +17,7 @@ from django.db.models import Model
 
 from mirror import registry
 from mirror.capture import install
-from mirror.capture.plan import find_filled_mirrors
+from mirror.capture.statements import find_filled_mirrors
 from mirror.outbox import changes
 from mirror.redis.clients import work_or_wait
 from mirror.redis.lease import lease
