@@ -51,12 +51,17 @@ def find_used(names: Collection[str]) -> dict[str, str]:
 def _read_aliases(names: Collection[str]) -> tuple[dict[str, str], dict[str, str]]:
     """Return the meanings of aliases by name: those of the table, and the shipped ones that it lacks."""
     shipped = {normalise(name): normalise(tag) for name, tag in settings.CATALOG_TAG_ALIASES.items()}
-    new = {name: shipped[name] for name in names if name in shipped}
-    rows = TagAlias.objects.filter(name__in={*names, *new.values()})
-    meanings = dict(rows.values_list("name", "tag__name"))
-    known = {name: meanings[name] for name in names if name in meanings}
     # Staff may have merged the tag of a shipped alias into the tag with the alias's name.
-    return known, {name: tag for name, tag in new.items() if name not in known and tag not in meanings}
+    rows = TagAlias.objects.filter(name__in={*names, *map(shipped.get, names)})
+    meanings = dict(rows.values_list("name", "tag__name"))
+    known: dict[str, str] = {}
+    new: dict[str, str] = {}
+    for name in names:
+        if name in meanings:
+            known[name] = meanings[name]
+        elif name in shipped and shipped[name] not in meanings:
+            new[name] = shipped[name]
+    return known, new
 
 
 @repeat_after_conflict
