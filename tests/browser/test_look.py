@@ -364,3 +364,24 @@ def test_a_narrow_leaderboard_breaks_no_words_and_fits(open_page: OpenPage) -> N
     assert max(heights) < 50
     with text_size(page, 200):
         assert find_overflows(page, [320, 390]) == []
+
+
+def test_late_fonts_do_not_move_the_text(open_page: OpenPage) -> None:
+    """A page that was painted with the fonts of the system keeps them."""
+    page, held = open_page(reuse=False), list[Route]()
+    page.route("**/*.woff2", lambda route: held.append(route))
+    page.goto("/books/", wait_until="domcontentloaded")
+    page.wait_for_function("performance.getEntriesByName('first-contentful-paint').length")
+    title = page.locator("main h1")
+    measure = """title => {
+        const range = new Range();
+        range.selectNodeContents(title);
+        return range.getBoundingClientRect().width;
+    }"""
+    painted = title.evaluate(measure)
+    assert held
+    for route in held:
+        route.continue_()
+    page.wait_for_load_state("load")
+    page.evaluate("document.fonts.ready.then(() => null)")
+    assert title.evaluate(measure) == painted

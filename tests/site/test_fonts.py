@@ -1,4 +1,4 @@
-"""The fonts that stand in until the site's own fonts arrive are as wide and as tall as these."""
+"""The fonts that stand in for late fonts of the site are as wide and as tall as these."""
 
 import re
 from pathlib import Path
