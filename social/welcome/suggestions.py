@@ -124,7 +124,7 @@ def _find_public(viewer: int, ids: Sequence[int]) -> list[Person]:
         blocked_and_muted = reads(find_blocked_and_muted, viewer, ids)
     hidden: Collection[int] = blocked_and_muted.value
     return [
-        Person(pk, user["name"])
+        Person(pk, user["name"], user["avatar"])
         for pk, user in records.value.items()
         if user["is_active"] == "1" and user["is_private"] != "1" and pk not in hidden
     ]

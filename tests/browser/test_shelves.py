@@ -126,7 +126,7 @@ def test_a_phone_shows_three_books_for_each_board(book: Book, open_page: OpenPag
 
 def test_tabs_that_scroll_fade_at_their_end(book: Book, open_page: OpenPage) -> None:
     page = log_in(open_page(viewport=PHONE), book)
-    page.goto("/shelves/read/")
+    page.goto("/shelves/want-to-read/")
     tabs = page.locator(".shelf-bar > .tabs")
 
     def fades() -> bool:
@@ -143,6 +143,15 @@ def test_tabs_that_scroll_fade_at_their_end(book: Book, open_page: OpenPage) -> 
     page.set_viewport_size(PHONE)
     page.emulate_media(forced_colors="active")
     assert not fades()
+
+
+def test_the_open_tab_of_a_row_that_scrolls_is_in_view(book: Book, open_page: OpenPage) -> None:
+    page = log_in(open_page(viewport=PHONE), book)
+    page.goto("/shelves/did-not-finish/")
+    tab = page.locator(".shelf-bar > .tabs [aria-current]")
+    place = tab.bounding_box()
+    assert place
+    assert place["x"] + place["width"] <= PHONE["width"]
 
 
 def test_own_public_shelves_lead_to_my_shelves_above_the_books(book: Book, open_page: OpenPage) -> None:

@@ -47,7 +47,7 @@ def test_genres_survive_a_merge_of_tags(books: list[Book]) -> None:
 
 
 def test_a_new_reader_takes_the_steps_without_javascript(books: list[Book], client: Client) -> None:
-    fans = [User.objects.create_user(f"fan{n}") for n in range(6)]
+    fans = [User.objects.create_user(f"fan{n}", avatar=f"{n}-abc") for n in range(6)]
     for fan in fans:
         rate_book(fan.pk, books[0].pk, 10, timezone.localdate())
     rebuild()
@@ -72,6 +72,7 @@ def test_a_new_reader_takes_the_steps_without_javascript(books: list[Book], clie
     assert client.post("/welcome/books/", ratings).headers["Location"] == "/welcome/readers/"
     rated = ShelfEntry.objects.filter(user=nora, shelf=Shelf.READ, stars=9, finished_on=None)
     assert set(rated.values_list("book_id", flat=True)) == {book.pk for book in even}
+    assert '<img class="avatar" src="/media/avatars/0-abc' in client.get("/welcome/readers/").content.decode()
     while Follow.objects.filter(follower=nora).count() < 5:
         action = FOLLOW.findall(client.get("/welcome/readers/").content.decode())[0]
         assert client.post(action, {"next": "/welcome/readers/"}).headers["Location"] == "/welcome/readers/"
