@@ -92,9 +92,7 @@ def _replace_triggers(capture: Capture, found: dict[str, Definition]) -> tuple[s
         is_now = found.pop(trigger.name, None)
         if should == is_now:
             continue
-        if is_now is not None:
-            capture.run(capture.drop(is_now))
-        capture.run(capture.create(should))
+        capture.run(capture.create(should) if is_now is None else capture.replace(should, is_now))
         replaced.add(trigger.name)
         affected |= _find_affected(capture, trigger, should, is_now)
     for left_over in found.values():

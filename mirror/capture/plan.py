@@ -199,6 +199,10 @@ class Capture(ABC):
     def create(self, definition: Definition) -> list[str]:
         """Return the SQL that creates a trigger."""
 
+    def replace(self, definition: Definition, was: Definition) -> list[str]:
+        """Return the SQL that puts a trigger in the place of another one with its name."""
+        return [*self.drop(was), *self.create(definition)]
+
     @abstractmethod
     def drop(self, definition: Definition) -> list[str]:
         """Return the SQL that drops a trigger."""

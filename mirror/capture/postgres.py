@@ -275,19 +275,31 @@ class PostgresCapture(Capture):
     def create(self, definition: Definition) -> list[str]:
         shape = Shape(*definition.shape)
         name = self.quote(definition.name)
-        function = f"{self._schema}.{name}"
-        is_before = bool(int(shape.type) & BEFORE)
-        moment = "BEFORE" if is_before else "AFTER"
-        rights = "INVOKER" if is_before else "DEFINER"
+        moment = "BEFORE" if _is_before(shape) else "AFTER"
         each = "ROW" if int(shape.type) & PER_ROW else "STATEMENT"
         when = f"{moment} {EVENTS[shape.type]} ON {definition.table}{_write_referencing(shape)} FOR EACH {each}"
+        return [
+            *self._create_function(definition),
+            f"CREATE TRIGGER {name} {when} EXECUTE FUNCTION {self._schema}.{name}()",
+            self._enable_trigger(definition),
+        ]
+
+    def replace(self, definition: Definition, was: Definition) -> list[str]:
+        if (was.table, was.shape) != (definition.table, definition.shape):
+            return super().replace(definition, was)
+        # Dropping a trigger would also wait for readers, and a deadlock could end the query of one. The lock waits for
+        # transactions that wrote without the new statements.
+        return [f"LOCK TABLE {definition.table} IN SHARE ROW EXCLUSIVE MODE", *self._create_function(definition)]
+
+    def _create_function(self, definition: Definition) -> list[str]:
+        """Return the SQL that creates or replaces the function of a trigger."""
+        function = f"{self._schema}.{self.quote(definition.name)}"
+        rights = "INVOKER" if _is_before(Shape(*definition.shape)) else "DEFINER"
         return [
             f"CREATE OR REPLACE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql SECURITY {rights}"
             f" SET search_path = {SEARCH_PATH} AS {literal(definition.body)}",
             # Nobody else may attach it to a table of their own and write to the outbox.
             f"REVOKE ALL ON FUNCTION {function}() FROM PUBLIC",
-            f"CREATE TRIGGER {name} {when} EXECUTE FUNCTION {function}()",
-            self._enable_trigger(definition),
         ]
 
     def drop(self, definition: Definition) -> list[str]:
@@ -310,6 +322,10 @@ class PostgresCapture(Capture):
                 [self.quote(self.outbox)],
             )
             return str(cursor.fetchone()[0])
+
+
+def _is_before(shape: Shape) -> bool:
+    return bool(int(shape.type) & BEFORE)
 
 
 def _is_ignoring(trigger: Trigger) -> bool:

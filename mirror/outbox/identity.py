@@ -42,6 +42,17 @@ def forget_identity() -> None:
     _read_identity.cache_clear()
 
 
+def load_identity() -> Identity:
+    """Return the row with the identity of the mirrored database.
+
+    A flush has deleted it, with the rows that Redis has. Then create another one, so that no marker is valid.
+    """
+    row, is_new = Identity.objects.using(setting("DATABASE")).get_or_create(pk=1)
+    if is_new:
+        forget_identity()
+    return row
+
+
 @cache
 def _read_identity(alias: str) -> _Known:
     row, _ = Identity.objects.using(alias).get_or_create(pk=1)

@@ -26,20 +26,32 @@ def _watch_connection(connection: BaseDatabaseWrapper, **kwargs: Any) -> None:
         connection.execute_wrappers.insert(0, _note_statement)
 
 
-def _note_statement(execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:
+def _note_statement(execute: Callable[..., Any], sql: Any, params: Any, many: bool, context: Any) -> Any:
     """Execute a statement. If a request or transaction writes by it, note the table."""
     connection = context["connection"]
-    if not _is_watched(connection) or not statements.may_write(sql):
+    if not _is_watched(connection):
+        return execute(sql, params, many, context)
+    text = _find_text(sql, connection)
+    if not statements.may_write(text):
         return execute(sql, params, many, context)
     # Before the statement, so that replies which are read meanwhile count as older than it.
     sql_only.note_write()
     result = execute(sql, params, many, context)
-    if statements.wrote_nothing(sql, context["cursor"].rowcount):
+    if statements.wrote_nothing(text, context["cursor"].rowcount):
         return result
-    table = statements.find_table(sql)
+    table = statements.find_table(text)
     if table:
         sql_only.note_table(table, connection)
     return result
+
+
+def _find_text(sql: Any, connection: BaseDatabaseWrapper) -> str:
+    """Return a statement as text: psycopg also takes bytes and the objects of its module ``sql``."""
+    if isinstance(sql, bytes):
+        return sql.decode(errors="replace")
+    if hasattr(sql, "as_string"):
+        return str(sql.as_string(connection.connection))
+    return str(sql)
 
 
 def _is_watched(connection: BaseDatabaseWrapper) -> bool:

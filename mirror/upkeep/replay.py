@@ -17,7 +17,7 @@ from mirror.declare.mirrors import Mirror
 from mirror.extensions import list_extensions
 from mirror.models import Identity
 from mirror.outbox import changes
-from mirror.outbox.identity import database_identity
+from mirror.outbox.identity import database_identity, load_identity
 from mirror.redis import naming
 from mirror.redis.keys import prefix
 from mirror.redis.rights import LOADING
@@ -41,7 +41,7 @@ def check(redis: RedisClient) -> str:
     Crashes and concurrent runs are harmless.
     """
     marker.check_database(redis)
-    identity = Identity.objects.using(changes.using()).get(pk=1)
+    identity = load_identity()
     now = marker.now(redis)
     evicted = evictions.find_new(redis, now)
     if identity.prefix not in (None, prefix.current()):

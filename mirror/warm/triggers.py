@@ -17,7 +17,7 @@ from mirror.capture import install, layouts
 from mirror.capture.plan import COLUMN, Capture
 from mirror.models import Identity, State
 from mirror.outbox import changes
-from mirror.outbox.identity import database_identity
+from mirror.outbox.identity import load_identity
 from mirror.redis.types import RedisClient
 from mirror.utils.throttle import Throttle
 from mirror.warm import cold
@@ -119,11 +119,10 @@ def _accept_stamps(found: Capture, stamps: Mapping[str, str]) -> list[str]:
 
     Return the names of these mirrors. In a database without stamps, no change is known to be missed.
     """
-    database_identity()
     using = changes.using()
     with transaction.atomic(using=using):
         found.lock()
-        known = Identity.objects.using(using).values_list("triggers", flat=True).get(pk=1)
+        known = load_identity().triggers
         is_first = known is None
         known = known or {}
         replaced: set[str] = set()

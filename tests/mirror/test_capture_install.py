@@ -123,6 +123,23 @@ def test_new_mirror_is_rebuilt_without_the_others_on_its_table() -> None:
     assert Change.objects.count() == 3  # a key that is watched twice gives one change
 
 
+@pytest.mark.only_on("postgres")
+@pytest.mark.usefixtures("committed")
+def test_changed_declaration_does_not_wait_for_readers() -> None:
+    reader = connection.copy()
+    try:
+        reader.set_autocommit(False)
+        with reader.cursor() as cursor:
+            cursor.execute(f"SELECT 1 FROM {ITEM}")
+        register(type("New", (Plain,), {"name": "new", "watches": [Watch(Item)]}))
+        run("SET lock_timeout = '100ms'")
+        assert install.install() == ["new"]
+        assert install.missing() == []
+    finally:
+        reader.close()
+        run("RESET lock_timeout")
+
+
 @pytest.mark.django_db
 def test_triggers_of_an_unregistered_mirror_are_dropped() -> None:
     registry.unregister("tfollow")

@@ -9,6 +9,7 @@ from asgiref.sync import async_to_sync, sync_to_async
 from django.db import connection, connections, transaction
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.test import RequestFactory
+from psycopg.sql import SQL, Identifier
 from pytest_django.fixtures import Settings
 
 from mirror import Mirror, Names, SetOf, register
@@ -17,7 +18,7 @@ from mirror.middleware import ReadYourWrites
 from mirror.read import Asked, fetch, known, own_writes, read
 from mirror.redis.recorder import record
 from mirror.relay import signals, sql_only
-from mirror.relay.statements import ANY, find_table
+from mirror.relay.statements import ANY, find_table, may_write
 from mirror.upkeep import rebuild
 from tests.projects.mirrortest.models import Group, Item, Label, Odd
 from tests.support.asynchronous import run_asynchronously
@@ -27,6 +28,7 @@ pytestmark = [
     pytest.mark.usefixtures("committed", "own_registry", "mirrored"),
     pytest.mark.also_on("cluster"),
 ]
+TABLE = Identifier(Item._meta.db_table)
 
 
 class OwnItem(Mirror):
@@ -372,12 +374,40 @@ def test_writes_are_forgotten_with_the_request(item: Item) -> None:
         ("UPDATE unknown SET a = 1", ANY),
         ('TRUNCATE "mirrortest_item"', ANY),
         ("CALL anything()", ANY),
+        ("EXECUTE prepared(1)", ANY),
+        ("EXPLAIN (COSTS OFF, ANALYZE) DELETE FROM mirrortest_item", ANY),
+        ("DELETE FROM unknown; DELETE FROM mirrortest_item", ANY),
+        ("SET LOCAL lock_timeout = 1;\n/* x */ UPDATE mirrortest_item SET a = 1;", ANY),
+        ("UPDATE mirrortest_item SET a = 1; ", "mirrortest_item"),
         ("WITH x AS (SELECT 1) DELETE FROM mirrortest_item", ANY),
         ("WITH x AS (SELECT 1) SELECT * FROM x", ""),
     ],
 )
 def test_written_table_is_found_in_a_statement(sql: str, table: str) -> None:
     assert find_table(sql) == table
+    assert may_write(sql)
+
+
+@pytest.mark.parametrize(
+    "sql", ["SELECT 1; SELECT 2", "EXPLAIN DELETE FROM mirrortest_item", "SET LOCAL x = 1;", "SELECT '; DELETE'"]
+)
+def test_statements_that_only_read_are_no_writes(sql: str) -> None:
+    assert not may_write(sql)
+
+
+@pytest.mark.only_on("postgres")
+@pytest.mark.parametrize("kind", ["bytes", "SQL", "Composed"])
+def test_statement_that_is_no_text_is_noticed(item: Item, kind: str) -> None:
+    text = "UPDATE mirrortest_item SET name = 'new'"
+    composed = SQL("UPDATE {} SET name = 'new'").format(TABLE)
+    statements: dict[str, Any] = {"bytes": text.encode(), "SQL": SQL(text), "Composed": composed}
+
+    def view() -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(statements[kind])
+        assert name_of(item) == "new"
+
+    visit(view)
 
 
 def test_connection_that_opens_in_a_wrapped_block_is_watched_afterwards() -> None:

@@ -238,6 +238,18 @@ def test_database_with_another_identity_is_noticed(item: Item, backup: Backup, r
     assert database_identity() == Identity.objects.get().uuid.hex
 
 
+def test_flushed_identity_is_created_again_and_believes_no_marker(redis: Redis) -> None:
+    Item.objects.create(name="a")
+    world.warm_own()
+    # A flush without the signal after it (``serialized_rollback``), or another program
+    Identity.objects.all().delete()
+    sweeper.sweep()
+    assert not is_any_warm()
+    rest()
+    assert marker.is_warm(relay_client(), "titem")
+    assert database_identity() == Identity.objects.get().uuid.hex
+
+
 @pytest.mark.only_on("sqlite")
 def test_restored_copy_without_later_changes_keeps_the_mirrors_warm(backup: Backup, redis: Redis) -> None:
     Item.objects.create(name="a")
