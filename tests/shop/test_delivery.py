@@ -265,7 +265,7 @@ def test_a_buyer_pays_what_the_page_showed(shop: Shop, settings: Settings) -> No
     confirm(order.pk)
     for words in ("Delivery (Standard): €3.90", "Total: €16.40", "includes 7% VAT: €1.07"):
         assert words in mail.outbox[0].body
-    assert re.search(r"Standard: arrives \d", mail.outbox[0].body), "a weekday says nothing later"
+    assert re.search(r"Standard: arrives \d", str(mail.outbox[0].body)), "a weekday says nothing later"
 
 
 def test_deliveries_that_cannot_be_made_are_refused(shop: Shop) -> None:
