@@ -39,7 +39,7 @@ def gather_carts(*, request: HttpRequest, user: User, **kwargs: Any) -> None:
 def _report_gathered(request: HttpRequest, gathered: storage.GatheredCopies) -> None:
     if gathered.copies:
         text = ngettext(
-            "The %(count)d book from your earlier cart is in your cart again.",
+            "The book from your earlier cart is in your cart again.",
             "The %(count)d books from your earlier cart are in your cart again.",
             gathered.copies,
         )

@@ -20,8 +20,9 @@ class LineFields(NamedTuple):
 
 
 class ReturnForm(forms.Form):
-    """Quantities and reasons by line, and a note."""
+    """Quantities and reasons by line, and a note. shown_left: the copies that are left when the form is shown."""
 
+    shown_left = forms.IntegerField(required=False, widget=forms.HiddenInput)
     note = forms.CharField(
         label=_("Note"),
         max_length=Return._meta.get_field("note").max_length,
@@ -32,6 +33,7 @@ class ReturnForm(forms.Form):
     def __init__(self, lines: Sequence[ReturnableLine], *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.lines = lines
+        self.fields["shown_left"].initial = sum(quantity for _line, quantity in lines)
         for line, quantity in lines:
             self.fields[f"quantity-{line.pk}"] = forms.TypedChoiceField(
                 label=_("Copies"),

@@ -20,6 +20,7 @@ from shop.services.errors import (
     NotReturnable,
     OrderNotFound,
     RefusalNeedsAnswer,
+    ReturnedMeanwhile,
     ReturnStateRefused,
 )
 from shop.services.order_steps import lock_order, record_step
@@ -37,11 +38,17 @@ class WantedReturn(NamedTuple):
 
 @repeat_after_conflict
 def ask_for_return(
-    order_id: int, wanted: Mapping[int, WantedReturn], note: str = "", *, by: User | None = None
+    order_id: int,
+    wanted: Mapping[int, WantedReturn],
+    note: str = "",
+    *,
+    by: User | None = None,
+    shown_left: int | None = None,
 ) -> Return:
     """Ask for a return for the buyer, whose right to the order was checked. wanted: by id of the order's line.
 
-    Raises OrderNotFound, NotReturnable (not sent, too late, or more copies than are left) and NoBooksChosen.
+    shown_left: the copies that could be returned when the form was shown. Raises OrderNotFound, ReturnedMeanwhile,
+    NotReturnable (not sent, too late, or more copies than are left) and NoBooksChosen.
     """
     with transaction.atomic():
         order = _lock(order_id)
@@ -49,6 +56,8 @@ def ask_for_return(
         if not chosen:
             raise NoBooksChosen
         left = {each.line.pk: each.quantity for each in list_returnable_lines(order)}
+        if shown_left is not None and sum(left.values()) != shown_left:
+            raise ReturnedMeanwhile
         if not is_returnable(order) or any(not 0 < each.quantity <= left.get(pk, 0) for pk, each in chosen.items()):
             raise NotReturnable
         made = Return.objects.create(order=order, note=note[:500], created_at=clock.now())

@@ -15,6 +15,7 @@ from shop.returns.rules import get_last_day, is_returnable, list_returnable_line
 from shop.returns.services import ask_for_return
 from shop.selectors.orders import OrderView, get_order
 from shop.seller import get_seller
+from shop.services.errors import ReturnedMeanwhile
 from shop.views.guests import find_guest_order, guest_page
 
 
@@ -60,8 +61,12 @@ def _return_books(request: HttpRequest, view: OrderView, by: User | None) -> Htt
         return redirect_to(view.links.order)
     form, error = ReturnForm(lines, request.POST if request.method == "POST" else None), ""
     if form.is_valid():
+        given = form.cleaned_data
         try:
-            ask_for_return(view.order.pk, form.get_wanted(), form.cleaned_data["note"], by=by)
+            ask_for_return(view.order.pk, form.get_wanted(), given["note"], by=by, shown_left=given["shown_left"])
+        except ReturnedMeanwhile as refusal:
+            messages.error(request, str(refusal))
+            return redirect_to(view.links.order)
         except Refused as refusal:
             error = str(refusal)
         else:

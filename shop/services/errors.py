@@ -156,6 +156,12 @@ class NotReturnable(Refused):
     message = _("These books cannot be returned any more.")
 
 
+class ReturnedMeanwhile(Refused):
+    """Another return or a refund took copies since the form was shown, or the form was sent twice."""
+
+    message = _("Another return or a refund has come since you opened the form. No return was added.")
+
+
 class NoBooksChosen(Refused):
     """The return has no copies."""
 

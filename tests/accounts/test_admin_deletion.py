@@ -62,7 +62,7 @@ def test_a_confirmed_deletion_starts_the_grace_period(client: Client, carol: Use
     assert there.get("/accounts/").status_code == 302
     (letter,) = deliver_emails()
     assert letter.to == ["alice@example.org"]
-    assert "the administrators of this site will delete your account" in str(letter.body)
+    assert "The administrators of this site will delete your account" in str(letter.body)
     event = AuditEvent.objects.get()
     assert (event.actor, event.object, event.kind) == (carol, "alice", AuditEvent.Kind.STAFF)
     assert "Scheduled the deletion of the account." in event.details

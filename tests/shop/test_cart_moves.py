@@ -127,6 +127,10 @@ def test_parked_carts_are_summed_up_and_announced_at_the_next_login(
     agree()
     again = log_in(alice)
     assert read_quantities(read_digest(again)) == {}, "each cart is merged once"
+    set_line(read_digest(again), other.pk, 1)
+    again.post("/accounts/logout/")
+    agree()
+    assert log_in_here(Client(), alice) == ["The book from your earlier cart is in your cart again."]
     assert read_quantities(read_digest(client)) == {book.pk: 3, other.pk: 1}
 
 

@@ -52,6 +52,7 @@ def test_an_email_lists_the_order_and_links_to_it(order: Order, about: str, subj
     for words in (says, "2 × Emma & <Co>: €25.00", "Total: €27.00", f"https://books.example/shop/orders/{order.pk}/"):
         assert words in letter.body
     assert "&amp;" not in letter.body
+    assert re.match(r"Hello [^\n]+,\n\n[A-Z]", str(letter.body)), "a sentence begins after the greeting"
     ((content, kind),) = letter.alternatives
     assert kind == "text/html"
     html = str(content)

@@ -208,6 +208,19 @@ def test_returns_out_of_bounds_are_refused(alice: User, book: Product) -> None:
     assert_settled()
 
 
+def test_a_form_that_is_sent_twice_asks_for_one_return(alice: User, book: Product, client: Client) -> None:
+    order = buy(alice, book)
+    client.force_login(alice)
+    path, line = make_links(order).give_back, order.lines.get().pk
+    (left,) = re.findall(r'name="shown_left" value="(\d+)"', get(client, path))
+    asked = {"shown_left": left, f"quantity-{line}": "1", "note": ""}
+    assert "We have your return" in client.post(path, asked, follow=True).content.decode()
+    assert "No return was added." in client.post(path, asked, follow=True).content.decode()
+    assert Return.objects.count() == 1
+    assert client.post(path, asked | {"shown_left": "2"}).status_code == 302
+    assert Return.objects.count() == 2
+
+
 def test_simultaneous_returns_take_each_copy_once(alice: User, book: Product) -> None:
     order = buy(alice, book)
     made = run_together(6, lambda n: ask_for_return(order.pk, want(order, 2)))
