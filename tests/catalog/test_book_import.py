@@ -14,6 +14,7 @@ from accounts.audit.models import AuditEvent
 from accounts.models import User
 from catalog.authors.merging import merge_authors
 from catalog.details.models import BookDetails
+from catalog.importer.current import COLUMNS
 from catalog.importer.edits import BooksChanged, apply_book_edits
 from catalog.importer.table import Allowed, read_book_table
 from catalog.models import Author, Book, Tag, TagAlias, TagVote
@@ -141,6 +142,13 @@ def test_rows_without_an_id_are_new_books_and_are_added_once(staff: Client, emma
     apply_book_edits(table.edits)
     with pytest.raises(BooksChanged):
         apply_book_edits(table.edits)
+
+
+def test_empty_cells_of_a_new_book_are_no_changes() -> None:
+    empty = [column for column in COLUMNS if column != "title"]
+    content = f"title,{','.join(empty)}\nIvy{',' * len(empty)}"
+    table = read_book_table(content.encode(), Allowed(add=True, change=True))
+    assert [dict(edit.changes) for edit in table.edits] == [{"title": ("", "Ivy")}]
 
 
 def test_errors_name_line_and_column_and_nothing_is_changed(staff: Client, emma: Book) -> None:

@@ -1,29 +1,21 @@
-"""Users, their login counts, and their sessions."""
+"""Users, their names, and their login counts."""
 
 from collections.abc import Iterable
 from typing import Any, ClassVar, Final
 
 from django.contrib.auth.models import AbstractUser
 from django.contrib.auth.models import UserManager as DjangoUserManager
-from django.contrib.sessions.base_session import AbstractBaseSession
 from django.db import models
 from django.db.models import Value
 from django.db.models.functions import Cast, Upper
 from django.db.models.lookups import Exact
-from django.utils import timezone
 from django.utils.crypto import get_random_string, salted_hmac
-from django.utils.module_loading import import_string
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
-from accounts.audit.models import AuditEvent as AuditEvent
-from accounts.lockout.models import FailedLogins as FailedLogins
 from accounts.lookalikes import MAX_SKELETON
 from accounts.names import MAX_NAME_KEY, DerivedField, FoldedField, SkeletonField, valid_name
 from accounts.passwords.hashers import normalize_password
-from accounts.second_factor.models import AuthenticatorApp as AuthenticatorApp
-from accounts.second_factor.models import Passkey as Passkey
-from accounts.second_factor.models import RecoveryCode as RecoveryCode
 from common.text import fold, fold_address
 
 MAX_SAME_ADDRESS: Final = 10  # accounts of one address that a login looks at
@@ -212,107 +204,3 @@ class LoginStats(models.Model):
 
     def __str__(self) -> str:
         return str(self.user_id)
-
-
-class EmailChange(models.Model):
-    """An e-mail address that waits for verification, also that of a new account. A newer request replaces it."""
-
-    user = models.OneToOneField(
-        User, verbose_name=_("user"), on_delete=models.CASCADE, primary_key=True, related_name="email_change"
-    )
-    email = models.EmailField(_("email address"))
-    # Part of the link, so that the link is valid for this request only, and once.
-    nonce = models.CharField(_("nonce"), max_length=32, default=new_secret, editable=False)
-    asked_at = models.DateTimeField(_("requested"), default=timezone.now)
-
-    class Meta:
-        verbose_name = _("email change")
-        verbose_name_plural = _("email changes")
-
-    def __str__(self) -> str:
-        return self.email
-
-
-class AccountDeletion(models.Model):
-    """A user's request to delete the account. The user may cancel it until it is due, unless it has a notice."""
-
-    user = models.OneToOneField(
-        User, verbose_name=_("user"), on_delete=models.CASCADE, primary_key=True, related_name="deletion"
-    )
-    asked_at = models.DateTimeField(_("requested"))
-    due_at = models.DateTimeField(_("due"), db_index=True)
-    # Of a decision of staff: the path of the page with the reasons and a way to appeal.
-    notice = models.CharField(_("reasons"), max_length=200, blank=True, default="", db_default="")
-    # Nothing is deleted before staff have decided about an appeal.
-    is_held = models.BooleanField(_("held by an appeal"), default=False, db_default=False)
-
-    class Meta:
-        verbose_name = _("account deletion")
-        verbose_name_plural = _("account deletions")
-
-    def __str__(self) -> str:
-        return str(self.user_id)
-
-
-class Suspension(models.Model):
-    """A user may not log in until a time. The account is inactive until then."""
-
-    user = models.OneToOneField(
-        User, verbose_name=_("user"), on_delete=models.CASCADE, primary_key=True, related_name="suspension"
-    )
-    began_at = models.DateTimeField(_("since"))
-    ends_at = models.DateTimeField(_("until"), db_index=True)
-    # The path of the page with the reasons and a way to appeal, which the user reads without a login.
-    notice = models.CharField(_("reasons"), max_length=200, blank=True)
-
-    class Meta:
-        verbose_name = _("suspension")
-        verbose_name_plural = _("suspensions")
-
-    def __str__(self) -> str:
-        return str(self.user_id)
-
-
-class Session(AbstractBaseSession):
-    """A session of one browser. Its key is the SHA-256 of the token in the cookie, so that a copy of this table is
-    useless for logging in.
-    """
-
-    session_key = models.CharField(_("digest of the token"), max_length=64, primary_key=True)
-    user = models.ForeignKey(User, verbose_name=_("user"), on_delete=models.CASCADE, null=True, related_name="sessions")
-    device = models.CharField(_("device"), max_length=200, blank=True, default="")
-    created_at = models.DateTimeField(_("since"), default=timezone.now)
-
-    class Meta(AbstractBaseSession.Meta):
-        verbose_name = _("session")  # type: ignore[assignment]
-        verbose_name_plural = _("sessions")  # type: ignore[assignment]
-
-    def __str__(self) -> str:
-        return self.session_key[:16]
-
-    @classmethod
-    def get_session_store_class(cls) -> Any:
-        """Return the session engine that reads and writes these rows."""
-        return import_string("accounts.sessions.engine.SessionStore")  # by name, because that module imports this one
-
-
-class LastSeen(models.Model):
-    """The last-seen time of a session, which the consumer of visits writes (``accounts.visits``)."""
-
-    # Without a constraint, because every writer locks the session's row, and the check was half the cost of ending one.
-    session = models.OneToOneField(
-        Session,
-        verbose_name=_("session"),
-        on_delete=models.CASCADE,
-        primary_key=True,
-        related_name="last_seen",
-        db_constraint=False,
-    )
-    seen_at = models.DateTimeField(_("last seen"))
-
-    class Meta:
-        verbose_name = _("last seen")
-        verbose_name_plural = _("last seen")
-
-    def __str__(self) -> str:
-        return self.session_id[:16]
