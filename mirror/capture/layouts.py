@@ -17,6 +17,8 @@ from mirror.models import State
 
 REASON = "migrate recorded another layout, so another version of the code maintains this mirror"
 
+REASON_UNRECORDED = "the newest migrate is that of code without this mirror, so its changes are not captured"
+
 
 class Recorded(NamedTuple):
     """What ``migrate`` records of a mirror: its layout, and the digest of its methods."""
@@ -70,6 +72,18 @@ def find_outdated(states: Iterable[State] | None = None) -> Mapping[str, str]:
         if layouts.get(mirror.name, present) != present:
             outdated[mirror.name] = layouts[mirror.name]
     return outdated
+
+
+def find_unrecorded(states: Iterable[State]) -> list[str]:
+    """Return the mirrors of this process without a recorded layout. states: all rows."""
+    recorded = {state.mirror for state in states if state.layout}
+    return [mirror.name for mirror in registry.all_mirrors() if mirror.name not in recorded]
+
+
+def find_removed(states: Iterable[State]) -> list[str]:
+    """Return the mirrors that neither the newest ``migrate`` nor this process has. states: all rows."""
+    present = {mirror.name for mirror in registry.all_mirrors()}
+    return [state.mirror for state in states if not state.layout and state.mirror not in present]
 
 
 def find_changed() -> list[str]:

@@ -57,11 +57,13 @@ def check(redis: RedisClient) -> Reasons:
     Return the reasons, by mirror, for those that still miss changes, and for those that other code maintains, which
     are left alone. Two queries while the triggers are unchanged. Raises redis-py's errors when Redis is away.
     """
-    outdated = layouts.find_outdated()
-    if outdated:
-        # The triggers are those of the other code, which checks them.
+    states = list(State.objects.using(changes.using()).only("layout"))
+    ignored = _find_ignored(states)
+    if ignored:
+        # The triggers are those of the other code, which checks them. No code checks those of a mirror that it lacks.
         _watch.stamps = None
-        _watch.reasons = _explain_outdated(outdated)
+        _watch.reasons = ignored
+        cold.make_all_cold(layouts.find_unrecorded(states), redis)
         return _watch.reasons
     found = install.capture_for()
     stamps = found.stamps()
@@ -82,7 +84,8 @@ def check(redis: RedisClient) -> Reasons:
     lost = _accept_stamps(found, intact)
     if reasons.keys() - _watch.reasons.keys():
         logger.error("Changes are not captured, SQL answers: %s", "; ".join(map(str, faults)))
-    names = registry.add_dependents(lost) | reasons.keys()
+    # Processes of older code may still read the removed ones.
+    names = registry.add_dependents(lost) | reasons.keys() | set(layouts.find_removed(states))
     if names:
         cold.make_all_cold(names, redis)
     _watch.reasons = reasons
@@ -96,14 +99,19 @@ def reasons(states: Iterable[State] | None = None) -> Reasons:
 
     states: all rows, if they are known.
     """
+    if states is None:
+        states = State.objects.using(changes.using()).only("layout")
+    return _find_ignored(list(states)) or _group_by_mirror(install.missing())
+
+
+def _find_ignored(states: Collection[State]) -> Reasons:
+    """Return the mirrors that this process ignores because ``migrate`` of other code was the newest, with reasons."""
     outdated = layouts.find_outdated(states)
-    if outdated:
-        return _explain_outdated(outdated)
-    return _group_by_mirror(install.missing())
-
-
-def _explain_outdated(names: Iterable[str]) -> Reasons:
-    return dict.fromkeys(registry.add_dependents(names), (layouts.REASON,))
+    if not outdated:
+        return {}
+    unrecorded = layouts.find_unrecorded(states)
+    reasons = dict.fromkeys(registry.add_dependents(unrecorded), (layouts.REASON_UNRECORDED,))
+    return reasons | dict.fromkeys(registry.add_dependents(outdated), (layouts.REASON,))
 
 
 def _group_by_mirror(faults: Iterable[install.Fault]) -> Reasons:

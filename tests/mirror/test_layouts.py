@@ -16,6 +16,7 @@ from mirror.declare.sources import digest_methods
 from mirror.models import Change, State
 from mirror.outbox.changes import OutdatedLayout
 from mirror.read.reads import read
+from mirror.redis import naming
 from mirror.redis.clients import relay_client
 from mirror.redis.recorder import record
 from mirror.relay import apply, drains
@@ -112,6 +113,25 @@ def test_other_code_does_not_judge_triggers(monkeypatch: pytest.MonkeyPatch, red
         assert triggers.check(relay_client()) == triggers.reasons()
         assert triggers.check(relay_client())["titem"] == (layouts.REASON,)
     assert marker.is_warm(relay_client(), "titem")
+
+
+def test_process_with_a_removed_mirror_and_another_layout_reads_sql_and_does_not_rebuild(redis: Redis) -> None:
+    State.objects.filter(mirror="tgroup").update(layout="")
+    with other_code("titem"):
+        sweeper.sweep()
+        assert not marker.is_warm(relay_client(), "tgroup")
+        assert triggers.reasons()["tgroup"] == (layouts.REASON_UNRECORDED,)
+        [result] = rebuild.rebuild(["tgroup"])
+        assert (result.skipped, result.faults) == (True, (layouts.REASON_UNRECORDED,))
+    assert marker.is_warm(relay_client(), "titem")
+
+
+def test_relay_makes_removed_mirrors_cold_for_processes_of_older_code(redis: Redis) -> None:
+    State.objects.create(mirror="gone", layout="")
+    redis.set(naming.marker("gone"), "warm")
+    triggers.forget()
+    sweeper.sweep()
+    assert not redis.exists(naming.marker("gone"))
 
 
 def test_migrate_records_layouts_and_forgets_removed_mirrors() -> None:
