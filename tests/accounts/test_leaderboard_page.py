@@ -149,7 +149,7 @@ def test_ranks_are_ordinal_numbers() -> None:
     shown = [ordinal(number) for number in (1, 2, 3, 4, 11, 12, 13, 21, 102, 1113)]
     assert shown == ["1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "102nd", "1,113th"]
     with translation.override("zh-hans"):
-        assert ordinal(22) == "第 22"
+        assert ordinal(22) == "第 22 名"
 
 
 def test_an_empty_board_shows_a_message(client: Client) -> None:

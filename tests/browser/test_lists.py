@@ -231,7 +231,7 @@ def test_a_library_is_imported_and_the_import_undone(
         page.locator("summary", has_text=_("Goal and privacy")).press("Enter")
         press("link", _("Import and export"))
         page.locator("#file").set_input_files(file)
-        press("button", _("Find the books"))
+        press("button", _("Preview import"))
         expect(page.get_by_role("heading", level=1)).to_have_text(
             _("Import from %(service)s") % {"service": "Goodreads"}
         )
