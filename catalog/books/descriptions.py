@@ -1,5 +1,6 @@
 """Descriptions of books for search engines and link previews: a text, and structured data."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import orjson
@@ -46,13 +47,13 @@ def build_book_url(book: BookRecord) -> str:
     return f"{settings.SITE_URL}{make_path('catalog:book', book['id'])}"
 
 
-def render_structured_data(book: BookRecord) -> SafeString:
-    """Return the book as a block of JSON-LD (https://schema.org/Book)."""
-    text = orjson.dumps(_build_schema_book(book)).decode().translate(HTML_ESCAPES)
+def render_structured_data(book: BookRecord, offer: Mapping[str, str]) -> SafeString:
+    """Return the book as a block of JSON-LD (https://schema.org/Book). offer: the properties of an Offer, or empty."""
+    text = orjson.dumps(_build_schema_book(book, offer)).decode().translate(HTML_ESCAPES)
     return format_html('<script type="application/ld+json">{}</script>', mark_safe(text))
 
 
-def _build_schema_book(book: BookRecord) -> dict[str, Any]:
+def _build_schema_book(book: BookRecord, offer: Mapping[str, str]) -> dict[str, Any]:
     year = book["year"]
     properties = {
         "@context": "https://schema.org",
@@ -71,6 +72,7 @@ def _build_schema_book(book: BookRecord) -> dict[str, Any]:
             {"@type": "BookSeries", "name": one.name, "position": one.number} for one in parse_series(book["title"])
         ],
         "aggregateRating": _build_schema_rating(book),
+        "offers": {**offer, "url": build_book_url(book)} if offer else {},
     }
     return {name: value for name, value in properties.items() if value}
 

@@ -61,9 +61,9 @@ def count_lines(text: str, columns: int) -> int:
     return lines
 
 
-def structured_data(book: BookRecord) -> SafeString:
+def structured_data(book: BookRecord, offer: Mapping[str, str]) -> SafeString:
     """Return a book as JSON-LD."""
-    return descriptions.render_structured_data(book)
+    return descriptions.render_structured_data(book, offer)
 
 
 def short_title(book: Mapping[str, Any]) -> str:

@@ -11,6 +11,7 @@ from django.utils.safestring import SafeString
 from common.form_parts import render_for
 from shop.mirrors import ProductMirror
 from shop.models import AlertKind
+from shop.money import to_units
 from shop.products.results import ProductRecord
 from shop.selectors.stock_alerts import is_waiting
 
@@ -33,6 +34,22 @@ def render_buy_box_of(request: HttpRequest, product: ProductRecord | None, reade
     if not product["is_active"]:
         return render_for(request, "shop/_withdrawn.html", {})
     return render_for(request, "shop/_buy_box.html", list_buy_box_facts(product, reader_id))
+
+
+def build_offer_data(product: ProductRecord | None) -> dict[str, str]:
+    """Return the offer of a product for search engines (https://schema.org/Offer), or nothing if it is not for sale."""
+    if product is None or not product["is_active"]:
+        return {}
+    now = product.now
+    offer = {
+        "@type": "Offer",
+        "price": str(to_units(now.cents)),
+        "priceCurrency": settings.SHOP_CURRENCY,
+        "availability": "https://schema.org/InStock" if product["available"] > 0 else "https://schema.org/OutOfStock",
+    }
+    if now.ends is not None:
+        offer["priceValidUntil"] = datetime.fromtimestamp(now.ends, UTC).isoformat()
+    return offer
 
 
 def list_buy_box_facts(product: ProductRecord, reader_id: int | None) -> dict[str, Hashable]:

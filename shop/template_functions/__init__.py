@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from shop.catalog_hooks.buy_box import build_offer_data
 from shop.catalog_hooks.extras import render_card_price
 from shop.delivery.names import label_delivery, translate_method
 from shop.money import format_money, get_currency_sign
@@ -20,6 +21,7 @@ FUNCTIONS: Final[Mapping[str, Any]] = {
     "last_viewed": viewed.last_viewed,
     "most_viewed": viewed.most_viewed,
     "new_books": viewed.new_books,
+    "offer_data": build_offer_data,
     "on_sale": viewed.on_sale,
     "percent_off": offers.percent_off,
     "price_line": render_price,

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+import orjson
 import pytest
 from django.conf import settings
 from django.test import Client, RequestFactory
@@ -44,6 +45,23 @@ def test_the_box_shows_the_price_and_adds_to_the_cart(client: Client) -> None:
     assert "csrfmiddlewaretoken" in box
     assert ">was " not in box
     assert find_policy_violations(page_of(client, product)) == []
+
+
+def test_search_engines_learn_price_and_stock(client: Client) -> None:
+    def offer_of(product: Product) -> dict[str, str]:
+        _, _, rest = page_of(client, product).partition('<script type="application/ld+json">')
+        return dict(orjson.loads(rest.partition("</script>")[0]).get("offers", {}))
+
+    product = make_product(price=1250, stock=1)
+    expected = {
+        "@type": "Offer", "price": "12.50", "priceCurrency": "EUR", "availability": "https://schema.org/InStock",
+        "url": f"{settings.SITE_URL}/books/{product.pk}/",
+    }  # fmt: skip
+    assert offer_of(product) == expected
+    sale = make_sale(product, price=999)
+    assert offer_of(product) == expected | {"price": "9.99", "priceValidUntil": sale.ends_at.isoformat()}
+    assert offer_of(make_product(stock=0))["availability"] == "https://schema.org/OutOfStock"
+    assert offer_of(make_product(is_active=False)) == {}
 
 
 @pytest.mark.parametrize(
