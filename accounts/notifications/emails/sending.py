@@ -67,7 +67,7 @@ def send_to_reader(user_id: int, way: Way) -> bool:
     rows = list(_select_unsent(way).filter(user_id=user_id).order_by("-last_at", "-pk"))
     shown = selectors.show_records(user_id, [_to_record(row) for row in rows[:MAX_LINES]])
     if shown:
-        _make_email(user, way, shown, len(rows) - len(shown)).send()
+        _make_email(user, way, shown, len(rows[MAX_LINES:])).send()
     _record_sent(user_id, way, rows, is_sent=bool(shown))
     return bool(shown)
 
@@ -127,7 +127,7 @@ def _make_email(user: User, way: Way, shown: Sequence[selectors.Shown], others: 
         language,
         name=user.username,
         lines=lines,
-        count=len(shown),
+        count=len(shown) + others,
         others=others,
         is_weekly=way == Way.WEEKLY,
         unsubscribe=link,
