@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from django.apps import apps
 from django.conf import settings
-from django.core.checks import CheckMessage, Error
+from django.core.checks import CheckMessage, Error, Warning
 from django.db import connections, router
 from django.db.models import Model
 
@@ -60,6 +60,35 @@ def check_aliases() -> Iterator[CheckMessage]:
             yield Error(text, hint=hint, id="mirror.E013")
 
 
+def check_reads() -> Iterator[CheckMessage]:
+    """Check that no function of a declaration reads another database, which may be older than the change it applies."""
+    mirrored = str(setting("DATABASE"))
+    if mirrored not in settings.DATABASES:
+        # The doctor reports it.
+        return
+    for mirror in registry.all_mirrors():
+        derived = mirror.layout.watches if mirror.layout else ()
+        # A derived watch has derived queries, which name the database.
+        own = {watch.model for watch in mirror.watches if watch not in derived}
+        elsewhere = [model._meta.label for model in own if _is_read_elsewhere(model, mirrored)]
+        if elsewhere:
+            text = (
+                f"A router may let load() and via() of mirror {mirror.name!r} read another database than {mirrored!r}, "
+                f"without the latest changes: {', '.join(sorted(elsewhere))}."
+            )
+            hint = (
+                "Let each of their queries name the database, as in Post.objects.using(mirror.conf.database()), and "
+                "add 'mirror.W054' to SILENCED_SYSTEM_CHECKS. Otherwise let db_for_read() of DATABASE_ROUTERS return "
+                f"{mirrored!r} for these models."
+            )
+            yield Warning(text, hint=hint, obj=type(mirror), id="mirror.W054")
+
+
+def _is_read_elsewhere(model: type[Model], mirrored: str) -> bool:
+    alias = router.db_for_read(model)
+    return alias != mirrored and not _is_same_database(alias, mirrored)
+
+
 def _find_watched_models() -> set[type[Model]]:
     watched: set[type[Model]] = set()
     for mirror in registry.all_mirrors():
@@ -76,11 +105,13 @@ def _can_write(alias: str, model: type[Model]) -> bool:
 
 def _has_same_data(alias: str, mirrored: str) -> bool:
     """Return whether an alias leads to the mirrored database, or is declared as its replica."""
+    options = connections[alias].settings_dict.get("TEST") or {}
+    return options.get("MIRROR") == mirrored or _is_same_database(alias, mirrored)
+
+
+def _is_same_database(alias: str, mirrored: str) -> bool:
     ours = connections[mirrored].settings_dict
     other = connections[alias].settings_dict
-    options = other.get("TEST") or {}
-    if options.get("MIRROR") == mirrored:
-        return True
     if ours["NAME"] == ":memory:":
         # Each connection to this name has a database of its own.
         return False

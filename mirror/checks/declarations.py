@@ -10,7 +10,7 @@ from django.db import connections
 
 from mirror import registry
 from mirror.capture import install
-from mirror.checks.aliases import check_aliases, check_router
+from mirror.checks.aliases import check_aliases, check_reads, check_router
 from mirror.checks.attributes import check_attributes, check_replaced_methods
 from mirror.checks.constancy import check_constancy
 from mirror.checks.servers import check_replies
@@ -57,6 +57,7 @@ def check_declarations(**kwargs: Any) -> list[CheckMessage]:
     found += check_replies()
     found += check_router()
     found += check_aliases()
+    found += check_reads()
     return found
 
 

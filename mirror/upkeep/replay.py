@@ -3,12 +3,14 @@
 Every second the relay writes SQL's clock into Redis. If another incarnation answers, this clock tells how recent
 its data is. All changes that other incarnations applied since then (with some slack) become pending again. Every
 mirror is rebuilt instead if the clock is missing, older than the changes that SQL keeps, or ahead of SQL, and if the
-server dropped transactions when it loaded its file. After the replay a mirror is warm only if a sample of its rows
+server dropped transactions when it loaded its file. A mirror is rebuilt that the same incarnation had warm before
+another one answered. After the replay a mirror is warm only if a sample of its rows
 equals SQL.
 """
 
 import logging
 import math
+from collections.abc import Callable
 from datetime import datetime
 
 from mirror import registry
@@ -61,7 +63,7 @@ def check(redis: RedisClient) -> str:
         _order_rebuilds(redis, identity)
     if identity.prefix is None:
         _save_identity(identity, now)
-    stale = _find_stale_markers(redis, now)
+    stale = _find_markers(redis, lambda incarnation: incarnation != now)
     if not stale or identity.replay_from is None:
         return now
     is_complete = _finish_replay(redis, identity, now, stale)
@@ -98,7 +100,20 @@ def _begin_incarnation(redis: RedisClient, identity: Identity, now: str) -> None
     else:
         logger.warning("Redis came back as it was %.1f s ago: replaying", sql_now - last)
         identity.replay_from = moments.to_bound(since)
+        _cool_returned(redis, now)
     _save_identity(identity, now)
+
+
+def _cool_returned(redis: RedisClient, now: str) -> None:
+    """Make the mirrors cold that this incarnation had warm before another one answered, whose changes it lacks.
+
+    Readers would trust their markers during a replay.
+    """
+    names = list(_find_markers(redis, lambda incarnation: incarnation == now))
+    if names:
+        logger.warning("A former Redis is back, without the changes of another one: %s are rebuilt", ", ".join(names))
+    for name in names:
+        cold.make_cold(name, redis)
 
 
 def _order_rebuilds(redis: RedisClient, identity: Identity) -> None:
@@ -131,25 +146,30 @@ def _read_clock(redis: RedisClient) -> float:
     return float(clock)
 
 
-def _find_stale_markers(redis: RedisClient, now: str) -> dict[str, bytes]:
-    """Return the markers for this database and layout from an earlier incarnation, by mirror."""
+def _find_markers(redis: RedisClient, accept: Callable[[str], bool]) -> dict[str, bytes]:
+    """Return the markers for this database and layout from the incarnations that ``accept`` accepts, by mirror."""
     mirrors = registry.all_mirrors()
     if not mirrors:
         return {}
-    found = redis.mget([naming.marker(mirror.name) for mirror in mirrors])
-    stale: dict[str, bytes] = {}
-    for mirror, text in zip(mirrors, found, strict=True):
-        if text and _is_stale(mirror, text, now):
-            stale[mirror.name] = text
-    return stale
+    texts = redis.mget([naming.marker(mirror.name) for mirror in mirrors])
+    found: dict[str, bytes] = {}
+    for mirror, text in zip(mirrors, texts, strict=True):
+        if not text:
+            continue
+        incarnation = _find_incarnation(mirror, text)
+        if incarnation is not None and accept(incarnation):
+            found[mirror.name] = text
+    return found
 
 
-def _is_stale(mirror: Mirror, text: bytes, now: str) -> bool:
+def _find_incarnation(mirror: Mirror, text: bytes) -> str | None:
+    """Return the incarnation in a marker, or None if it is for another database or layout."""
     fields = text.decode().split("|")
     if len(fields) < 3:  # of older code
-        return False
+        return None
     layout, database, incarnation = fields[:3]
-    return layout == str(mirror.version) and database == database_identity() and incarnation != now
+    is_ours = layout == str(mirror.version) and database == database_identity()
+    return incarnation if is_ours else None
 
 
 def _finish_replay(redis: RedisClient, identity: Identity, now: str, stale: dict[str, bytes]) -> bool:

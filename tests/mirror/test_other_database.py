@@ -11,6 +11,7 @@ from django.core.management.base import SystemCheckError
 from django.db import connection, connections
 from pytest_django.fixtures import Settings
 
+from mirror import registry
 from mirror.doctor import examine
 from mirror.models import Change
 from mirror.relay import drains
@@ -127,3 +128,24 @@ def test_router_that_refuses_another_app_gives_no_message(settings: Settings) ->
 
     settings.DATABASE_ROUTERS = [Other()]
     assert not [message for message in run_checks() if message.id == "mirror.E050"]
+
+
+def test_router_that_sends_reads_of_written_methods_to_a_replica_is_reported(
+    tmp_path: Path, patch: pytest.MonkeyPatch, settings: Settings
+) -> None:
+    class Replica(Nowhere):
+        def db_for_read(self, model: type, **hints: Any) -> str | None:
+            return "other"
+
+    def find_warned() -> set[Any]:
+        return {message.obj for message in run_checks() if message.id == "mirror.W054"}
+
+    written = {type(mirror) for mirror in registry.all_mirrors() if not mirror.layout or not mirror.layout.fields}
+    declare(patch, ENGINE="django.db.backends.sqlite3", NAME=str(tmp_path / "replica"), TEST={"MIRROR": "default"})
+    assert find_warned() == set()
+    settings.DATABASE_ROUTERS = [Replica()]
+    assert written
+    assert written <= find_warned()
+    patch.setitem(connections.settings, "other", connections.settings["default"])
+    del connections["other"]
+    assert find_warned() == set()

@@ -3,7 +3,7 @@
 import math
 import random
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -23,6 +23,7 @@ from tests.mirror.schemas import Create, Declare, Sample, refuse
 from tests.projects.mirrortest.models import Group
 from tests.support.mirror.answers import compare, list_readers
 from tests.support.mirror.items import drained
+from tests.support.mirror.outbox import run
 
 pytestmark = [pytest.mark.usefixtures("own_registry", "committed", "isolated"), pytest.mark.also_on("sqlite")]
 TRIES = 4  # random arguments of each reader
@@ -109,6 +110,30 @@ def test_rows_with_equal_doubles_share_a_score_and_a_rank(tables: Create, declar
     assert read_both(lambda: [mirror.rank("tposts", pk) for pk in pks]) == [1] * 5
     assert read_both(lambda: mirror.counts("tposts", [BIG, BIG + 7, 2.5])) == {BIG: 5, BIG + 7: 5, 2.5: 0}
     assert read_both(lambda: mirror.count("tposts", low=-math.inf, high=1e20)) == 5
+
+
+@pytest.fixture
+def nocase() -> Iterator[str]:
+    """Return the name of a collation for which texts in other letters are equal."""
+    if connection.vendor == "sqlite":
+        yield "NOCASE"
+        return
+    run("CREATE COLLATION nocase_scores (provider = icu, locale = 'und-u-ks-level2', deterministic = false)")
+    yield "nocase_scores"
+    run("DROP COLLATION nocase_scores")
+
+
+def test_a_key_in_other_letters_has_neither_score_nor_rank(nocase: str, tables: Create, declare: Declare) -> None:
+    class Word(Sample):
+        code = models.CharField(max_length=20, primary_key=True, db_collation=nocase)
+        number = models.IntegerField()
+
+    tables(Word)
+    Word._default_manager.create(code="Abc", number=7)
+    mirror = declare(Word, fields=["number"], indexes=[Ranking("twords", score="number")])
+    assert read_both(lambda: [mirror.rank("twords", pk) for pk in ("Abc", "abc")]) == [1, None]
+    assert read_both(lambda: mirror.scores("twords", ["Abc", "abc"])) == {"Abc": 7}
+    assert read_both(lambda: mirror.filter_members("twords", ["abc"])) == set()
 
 
 def test_bounds_of_integers_dates_and_times_are_conditions_on_their_columns(scored: type[Mirror]) -> None:

@@ -86,6 +86,21 @@ def test_changes_applied_since_the_clock_are_applied_again(lost: list[Item], red
     assert all_warm()
 
 
+def test_redis_that_returns_after_another_one_is_rebuilt(lost: list[Item], redis: Redis) -> None:
+    """A balancer led to another server for a while. The former one kept its markers and its incarnation."""
+    now = incarnation(client(), ask=True)
+    for mirror in registry.all_mirrors():
+        if found := client().get(naming.marker(mirror.name)):
+            client().set(naming.marker(mirror.name), found.decode().replace(OLD, now))
+    assert all_warm()
+    clock(seconds_ago=300)
+    replay.check(relay_client())
+    assert not marker.is_warm(client(), "titem")
+    rebuild.rebuild()
+    assert all_warm()
+    assert world.dump(redis) == world.by_orm()
+
+
 def test_changes_applied_before_the_clock_are_left_alone(lost: list[Item]) -> None:
     Change.objects.update(applied_at=datetime.now(UTC) - timedelta(seconds=500))
     clock(seconds_ago=300)

@@ -263,11 +263,9 @@ class Readers(Generic[R]):
 
         def read_sql() -> int | None:
             found = structure.find_in_sql()
-            rows = found.filter_members(structure.parse_pks([pk]))
-            scores = found.list_scores(rows)
-            if not scores:
+            score = found.find_scores(structure.parse_pks([pk])).get(str(pk))
+            if score is None:
                 return None
-            ((_, score),) = scores
             return found.count_above(score) + 1
 
         return _answer_question(structure, add_commands, read_replies, read_sql)
@@ -300,10 +298,8 @@ class Readers(Generic[R]):
             return scores
 
         def read_sql() -> dict[K, float]:
-            found = structure.find_in_sql()
-            rows = found.filter_members(structure.parse_pks(asked))
-            # The given keys may be text, and SQL returns those of the model.
-            by_text = {str(pk): score for pk, score in found.list_scores(rows)}
+            by_text = structure.find_in_sql().find_scores(structure.parse_pks(asked))
+            # The given keys may be text.
             return {pk: by_text[str(pk)] for pk in asked if str(pk) in by_text}
 
         return _answer_question(structure, add_commands, read_replies, read_sql)

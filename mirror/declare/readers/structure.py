@@ -149,6 +149,10 @@ class SqlStructure:
             found = list(rows.values_list(self.member, self.score))
         return [(member, write_score(make_plain(score, self.score_field))) for member, score in found]
 
+    def find_scores(self, members: Sequence[Any]) -> dict[str, float]:
+        """Return the scores of these members by their text. A collation may add members with equal texts."""
+        return {str(member): score for member, score in self.list_scores(self.filter_members(members))}
+
     def compare(self, comparison: str, score: float) -> models.Q:
         """Return the condition for rows with a score in this relation to ``score``: lt, lte, gt or gte."""
         return compare(self.score, self.score_field, comparison, score)
