@@ -15,18 +15,20 @@ from mirror.upkeep.rebuild import Rebuilt
 
 
 def statuses(found: Sequence[Status]) -> list[str]:
-    """Return a table of all mirrors with a heading."""
+    """Return a table of all mirrors with a heading, and the faults of those that miss changes below it."""
     if not found:
         return [_("No mirrors are declared.")]
     head = [_("mirror"), _("state"), _("rows"), _("pending"), _("oldest"), _("quarantined"), _("layout")]
     lines = [_list_cells(status) for status in found]
-    return table(head, lines) + _describe_background(found)
+    # A fault may be longer than a line.
+    faults = [f"  {status.mirror}: {state(status)}" for status in found if status.faults]
+    return table(head, lines) + faults + _describe_background(found)
 
 
 def _list_cells(status: Status) -> list[str]:
     return [
         status.mirror,
-        state(status),
+        _("cold") if status.faults else state(status),
         rows(status),
         str(status.pending),
         f"{status.oldest_pending_seconds:.1f} s",
