@@ -112,6 +112,7 @@ def _find_in_sql(asked: _ListRequest) -> ListAnswer:
         return found, load_records_from_sql(pks), extras.load_cards_from_sql(pks)
 
     if sorts.get_sort(asked.order).is_text:
+        # SQL sorts texts by a column that the relay computes.
         tables.catch_up(["title_key"], MAX_CATCH_UP_CHANGES)
     found, books, beside = ask_sql(["book", *sorts.find_other_mirrors()], load)
     entries = find_entries(asked.viewer, _get_page_ids(found, asked)) if asked.viewer else []

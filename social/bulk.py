@@ -101,7 +101,6 @@ def _save_mentions_and_hashtags(rows: Sequence[NewPost]) -> None:
         # The insert returns no ids, so the posts are read back by their keys.
         source, values = _make_table(("bigint", "text"), [(row.user_id, row.key) for row in rows])
         cursor.execute(_SELECT_WRITTEN_POSTS.format(rows=source), values)
-
         written = cursor.fetchall()
     mentions = [(pk, *found) for pk, author, text in written for found in find_mentions(text, author)]
     _insert_rows(_INSERT_MENTIONS, ("bigint", "bigint", "text"), mentions)

@@ -51,7 +51,7 @@ class _Matcher:
         writers: set[str] = set()
         for one in wanted:
             keys.update(_list_keys(one))
-            writers.update(_list_writers(one))
+            writers.update(_list_author_keys(one))
             if one.goodreads_id:
                 numbers.add(one.goodreads_id)
         self.listed = _read_lists(keys)
@@ -78,7 +78,7 @@ class _Matcher:
             if has_same_author(one.authors, book["authors"]):
                 return Match(Step.FOUND, book["id"])
         # Most missing books have authors that the shop lacks, and need no search.
-        has_writer = not self.writers.isdisjoint(_list_writers(one))
+        has_writer = not self.writers.isdisjoint(_list_author_keys(one))
         return _search(one, titled) if titled or has_writer else MISSING
 
     def _iterate_records(self, keys: Iterable[str]) -> Iterator[BookRecord]:
@@ -106,15 +106,15 @@ def _list_keys(one: ImportedBook) -> Iterator[str]:
 
 
 def _list_title_keys(title: str) -> Iterator[str]:
-    """Yield the lists of a title as it is, without the series in brackets, and without the subtitle."""
+    """Yield the search lists of a title as it is, without the series in brackets, and without the subtitle."""
     for name in (*words.split_title_names(title), words.shorten_title(title)):
         whole = words.join_words(name)
         if whole:
             yield f"=:{whole}"
 
 
-def _list_writers(one: ImportedBook) -> Iterator[str]:
-    """Yield the lists of books that have the last names of the authors as a word."""
+def _list_author_keys(one: ImportedBook) -> Iterator[str]:
+    """Yield the search lists of the words that are the authors' last names."""
     for author in one.authors:
         parts = words.split_words(author)
         if parts:

@@ -88,7 +88,7 @@ def _do_work(job: Job, progress: _Progress) -> dict[str, Any]:
         repair.order(found)
         repair.carry_out(found)
         # The page shows what was found, and how much of it is left.
-        differences = repair.left_over(found)
+        differences = repair.count_unapplied(found)
     return {"rows": progress.rows, "differences": differences, "findings": _describe_findings(found)}
 
 

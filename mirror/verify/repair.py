@@ -96,7 +96,7 @@ def repair_rows(
     return len(found)
 
 
-def left_over(differences: Sequence[Difference]) -> int:
+def count_unapplied(differences: Sequence[Difference]) -> int:
     """Return the number of rows that differ and have an unapplied change."""
     rows = set()
     for difference in differences:

@@ -235,6 +235,7 @@ def _describe(entry: ShelfEntry) -> dict[str, Any]:
 
 
 def _find_read_again(user_id: int, entries: dict[int, ShelfEntry]) -> set[int]:
+    """Return the books among these entries that have earlier readings or progress. Such entries stay."""
     kept: set[int] = set()
     # Progress as well: without the entry it would wait for the next reading of the book.
     for model in (EarlierReading, ReadingProgress):

@@ -140,7 +140,7 @@ class Command(ReportingCommand):
     def _report_carried_out(self, found: list[Difference], json: bool) -> int:
         """Print the number of repaired rows. Return the exit code."""
         rows = {(difference.mirror, difference.pk) for difference in found}
-        left = repair.left_over(found)
+        left = repair.count_unapplied(found)
         repaired = len(rows) - left
         text = ngettext("%(count)s row repaired", "%(count)s rows repaired", repaired)
         # With --json, stdout has the report alone.
