@@ -83,7 +83,7 @@ def test_login_returns_to_the_previous_page(page: Page) -> None:
 
 def test_registration_and_logout_work_by_keyboard(person: Page) -> None:
     person.goto("/")
-    tab_to(person, person.get_by_role("link", name="Register"))
+    tab_to(person, person.get_by_role("banner").get_by_role("link", name="Register"))
     person.keyboard.press("Enter")
     person.wait_for_url("**/accounts/register/**")
     for field in ("id_username", "id_password1", "id_password2"):
