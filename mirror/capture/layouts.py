@@ -16,7 +16,6 @@ from mirror.declare.sources import digest_methods
 from mirror.models import State
 
 REASON = "migrate recorded another layout, so another version of the code maintains this mirror"
-
 REASON_UNRECORDED = "the newest migrate is that of code without this mirror, so its changes are not captured"
 
 

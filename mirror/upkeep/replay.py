@@ -3,9 +3,8 @@
 Every second the relay writes SQL's clock into Redis. If another incarnation answers, this clock tells how recent
 its data is. All changes that other incarnations applied since then (with some slack) become pending again. Every
 mirror is rebuilt instead if the clock is missing, older than the changes that SQL keeps, or ahead of SQL, and if the
-server dropped transactions when it loaded its file. A mirror is rebuilt that the same incarnation had warm before
-another one answered. After the replay a mirror is warm only if a sample of its rows
-equals SQL.
+server dropped transactions when it loaded its file. If a former incarnation returns, the mirrors that it had warm are
+rebuilt as well. After the replay a mirror is warm only if a sample of its rows equals SQL.
 """
 
 import logging
