@@ -4,7 +4,7 @@ Unsafe requests and requests of staff read the rows of the session and the user 
 write or a staff page.
 """
 
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Final
 
 from asgiref.sync import sync_to_async
@@ -42,6 +42,7 @@ RECORD_FIELDS = {
     "is_superuser": "is_superuser",
     "time_zone": "time_zone",
 }
+_fold_name = lru_cache(10_000)(fold)
 
 
 class SessionMiddleware(DjangoSessionMiddleware):
@@ -115,7 +116,7 @@ def read_user_from_record(session: SessionBase) -> User | None:
         or not constant_time_compare(session.get(auth.HASH_SESSION_KEY, ""), person["auth"])
     ):
         return None
-    values = {field: person[name] for field, name in RECORD_FIELDS.items()} | {"name_key": fold(person["name"])}
+    values = {field: person[name] for field, name in RECORD_FIELDS.items()} | {"name_key": _fold_name(person["name"])}
     names = [field.attname for field in User._meta.concrete_fields if field.attname in values]
     return User.from_db(setting("DATABASE"), names, [values[name] for name in names])
 

@@ -5,6 +5,8 @@ import logging
 from django.apps import AppConfig
 from django.conf import settings
 from django.contrib.admin.apps import AdminConfig as DjangoAdminConfig
+from django.core.cache import close_caches
+from django.core.signals import request_finished
 from django.db.backends.signals import connection_created
 
 
@@ -26,5 +28,7 @@ class SiteConfig(AppConfig):
 
         logging.captureWarnings(True)  # Python's warnings become log lines
         connection_created.connect(request_priority.install_wrapper)
+        # django-redis keeps its connections anyway, and closing nothing takes 3 % of a short request.
+        request_finished.disconnect(close_caches)
         if settings.SENTRY_DSN:
             reports.start_reports(settings.SENTRY_DSN)

@@ -7,6 +7,7 @@ not tell the names apart, and a2wsgi behind ASGI reads bodies in the thread.
 """
 
 import asyncio
+import gc
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -203,4 +204,6 @@ def _stream(job: Job, status: int, headers: list[tuple[str, str]], chunks: Itera
         asyncio.run_coroutine_threadsafe(send(chunk), job.loop).result()
 
 
+# A full collection examines all objects, which stops a worker for 0.2 s. Nearly all belong to modules, and stay.
+gc.freeze()
 application = Gateway(wsgi_application, settings.WEB_THREADS)

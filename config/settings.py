@@ -93,7 +93,7 @@ MIDDLEWARE = [
     "common.database.request_priority.RequestPriorityMiddleware",
     "mirror.middleware.ReadYourWrites",
     "accounts.middleware.SessionMiddleware",
-    "django.middleware.locale.LocaleMiddleware",
+    "common.middleware.language.LanguageMiddleware",
     "django.middleware.common.CommonMiddleware",
     "common.middleware.csrf.CsrfMiddleware",
     "common.middleware.methods.OfferedMethodsMiddleware",
