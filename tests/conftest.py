@@ -162,6 +162,11 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(real_data.Plugin())
 
 
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Do not import the modules that have no test of the suite, unless they are named on the command line."""
+    return None if suites.may_have_tests(collection_path, _suite) else True
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """Let one process import the test modules first: in a fresh clone it compiles them for the others."""
