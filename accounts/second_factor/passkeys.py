@@ -103,6 +103,18 @@ def add_passkey(request: HttpRequest, user_id: int, name: str, credential: str) 
     return True
 
 
+def has_passkey(user_id: int, credential: str) -> bool:
+    """Return whether the user has the passkey that a browser has created."""
+    import webauthn
+    from webauthn.helpers import bytes_to_base64url
+
+    try:
+        made = webauthn.helpers.parse_registration_credential_json(credential)
+    except _list_input_errors():
+        return False
+    return Passkey.objects.filter(user=user_id, credential_id=bytes_to_base64url(made.raw_id)).exists()
+
+
 def use_passkey(request: HttpRequest, user_id: int, credential: str) -> bool:
     """Return whether the browser has signed the challenge of this page with a passkey of the user.
 

@@ -3,6 +3,7 @@
 from accounts.suspension.services import (
     AccountInactive,
     find_suspension,
+    is_suspended,
     lift_due_suspensions,
     lift_suspension,
     suspend_user,
@@ -11,6 +12,7 @@ from accounts.suspension.services import (
 __all__ = [
     "AccountInactive",
     "find_suspension",
+    "is_suspended",
     "lift_due_suspensions",
     "lift_suspension",
     "suspend_user",

@@ -14,6 +14,7 @@ from accounts.models import AccountDeletion, Suspension, User
 from accounts.sessions.services import end_all_sessions
 from common import clock
 from common.database import SLICE_SIZE, repeat_after_conflict
+from mirror.utils import SQL_AWAY
 
 
 class AccountInactive(Exception):
@@ -46,6 +47,15 @@ def find_suspension(user: User) -> Suspension | None:
         return None
     found: Suspension = user.suspension
     return found
+
+
+def is_suspended(user_id: int) -> bool:
+    """Return whether a user is suspended; False also while SQL is away. 1 query."""
+    try:
+        # Staff may have reactivated a user before the end of the suspension.
+        return Suspension.objects.filter(user=user_id, user__is_active=False).exists()
+    except SQL_AWAY:
+        return False
 
 
 def lift_suspension(user_id: int, *, notice: str | None = None) -> bool:

@@ -183,6 +183,13 @@ class GoalForm(forms.Form):
     books = forms.IntegerField(
         label=gettext_lazy("Books to read this year"), min_value=1, max_value=MAX_GOAL_BOOKS, required=False
     )
+    # That of the page, which may be of last year.
+    year = forms.IntegerField(required=False)
+
+    def clean_year(self) -> int:
+        """Return the year that the goal is for: this one, or the last one."""
+        present = get_today().year
+        return present - 1 if self.cleaned_data["year"] == present - 1 else present
 
 
 class PrivacyForm(forms.Form):

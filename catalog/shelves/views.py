@@ -241,12 +241,12 @@ def _apply_change(user_id: int, book_id: int, given: dict[str, Any]) -> None:
 @require_http_methods(["GET", "HEAD", "POST"])
 @personal_page
 def change_goal(request: HttpRequest) -> HttpResponse:
-    """Set or remove the goal of this year."""
-    form, year = GoalForm(request.POST), get_today().year
+    """Set or remove the goal of this year, or of the last one if the page is as old."""
+    form = GoalForm(request.POST)
     if request.method == "POST" and not form.is_valid():
         return render_refusal(request, get_first_error(form), 400, reverse("shelves:shelf", args=[Shelf.READ]))
     if request.method == "POST":
-        services.set_goal(get_user_id(request), year, form.cleaned_data["books"])
+        services.set_goal(get_user_id(request), **form.cleaned_data)
     return redirect_to(get_next_address(request, reverse("shelves:shelf", args=[Shelf.READ])))
 
 

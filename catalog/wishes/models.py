@@ -41,3 +41,8 @@ class BookWish(models.Model):
 
     def __str__(self) -> str:
         return self.title
+
+    @property
+    def is_fulfilled(self) -> bool:
+        """Whether the shop has the book now."""
+        return self.state == State.FULFILLED

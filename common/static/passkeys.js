@@ -12,10 +12,15 @@
     const form = event.target;
     if (!form.matches("[data-passkey]")) return;
     event.preventDefault();
+    if (form.ariaBusy) return; // the browser asks already, and would refuse to ask twice
     const error = form.querySelector("[data-passkey-error]");
-    error.hidden = true;
-    send(form).catch(() => {
-      error.hidden = false;
-    });
+    error.hidden = form.ariaBusy = true;
+    send(form)
+      .catch(() => {
+        error.hidden = false;
+      })
+      .finally(() => {
+        form.ariaBusy = null;
+      });
   });
 })();

@@ -12,6 +12,7 @@ from common.web.answers import (
     wants_json,
 )
 from common.web.appearance import get_theme, language_chosen
+from common.web.errors import unavailable
 from common.web.kept_forms import KeptForm, forget_forms_of_others, keep_form, take_form
 from common.web.readers import get_author, remember_reader
 from common.web.redirects import get_next_address, redirect_to, redirect_to_view, redirect_window
@@ -42,6 +43,7 @@ __all__ = [
     "remember_reader",
     "require_login",
     "take_form",
+    "unavailable",
     "wants_json",
     "well_known",
 ]

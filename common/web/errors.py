@@ -53,6 +53,11 @@ def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpR
     )
 
 
+def unavailable(request: HttpRequest, title: str, message: str) -> HttpResponse:
+    """Return a page for status 404 that says why the page is missing."""
+    return _render_error(request, 404, title, message)
+
+
 def method_not_allowed(request: HttpRequest, allowed: str) -> HttpResponse:
     """Return the page for status 405. allowed: the value of the header ``Allow``."""
     response = _render_error(

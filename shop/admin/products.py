@@ -1,5 +1,6 @@
 """Products in the admin: price, stock and sale."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from django import forms
@@ -7,13 +8,21 @@ from django.contrib import admin, messages
 from django.contrib.admin.models import CHANGE
 from django.core.exceptions import ValidationError
 from django.db.models import Model, QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
-from accounts.admin_tools import BigTableAdmin, Column, ExportAdmin, RelatedRowsAdmin
+from accounts.admin_tools import (
+    BigTableAdmin,
+    Column,
+    ExportAdmin,
+    Question,
+    RelatedRowsAdmin,
+    ask_for_confirmation,
+    is_confirmed,
+)
 from catalog.values import normalise_isbn
 from shop.admin.concurrent_edits import SerialisedEdits
 from shop.admin.forms import ProductActionForm, ProductForm
@@ -27,6 +36,11 @@ from shop.money import format_money
 from shop.services import products as services
 
 MAX_ADDED_COPIES: Final = 100_000  # copies that one action may add
+
+
+def _show_stock(product: Product) -> str:
+    """Return the stock of a product as the preview of added copies sends it."""
+    return f"{product.pk}:{product.stock}"
 
 
 class AvailabilityFilter(admin.SimpleListFilter):
@@ -122,25 +136,43 @@ class ProductAdmin(
         return kind, str(product.available)
 
     @admin.action(description=_("Add copies of selected products"), permissions=["change"])
-    def add_copies(self, request: HttpRequest, rows: QuerySet[Product]) -> None:
+    def add_copies(self, request: HttpRequest, rows: QuerySet[Product]) -> HttpResponse | None:
         try:
             field = forms.IntegerField(min_value=1, max_value=MAX_ADDED_COPIES)
             copies = field.clean(request.POST.get("copies"))
         except ValidationError:
             text = gettext("Enter a number up to %(n)d next to the action.") % {"n": MAX_ADDED_COPIES}
             self.message_user(request, text, messages.WARNING)
-            return
+            return None
         found = self.chosen(request, rows)
-        changed = services.add_copies([product.pk for product in found], copies)
+        if found and not is_confirmed(request):
+            return self._ask_about_copies(request, found, copies)
+        shown = set(request.POST.get("shown", "").split())
+        changed = services.add_copies({row.pk: row.stock for row in found if _show_stock(row) in shown}, copies)
         done = [product for product in found if product.pk in changed]
         self.log(request, done, CHANGE, gettext("Added %(n)d copies.") % {"n": copies})
         text = ngettext("Copies were added to %(n)d product.", "Copies were added to %(n)d products.", len(done))
         self.done(request, text, len(done))
-        warn_of_unchanged(
-            self,
-            request,
-            [UnchangedRow(row, gettext("the maximum would be exceeded")) for row in found if row not in done],
+        why = gettext("the stock was changed meanwhile")
+        warn_of_unchanged(self, request, [UnchangedRow(row, why) for row in found if row not in done])
+        return None
+
+    def _ask_about_copies(self, request: HttpRequest, found: Sequence[Product], copies: int) -> HttpResponse | None:
+        """Return the preview. Its numbers keep a form that is sent twice from adding the copies twice."""
+        possible = [row for row in found if row.stock <= services.MAX_STOCK - copies]
+        why = gettext("the maximum would be exceeded")
+        warn_of_unchanged(self, request, [UnchangedRow(row, why) for row in found if row not in possible])
+        if not possible:
+            return None
+        question = Question(
+            "add_copies",
+            _("Add these copies?"),
+            _("A product that is sold or restocked meanwhile stays unchanged."),
+            _("Add copies"),
+            {"copies": str(copies), "shown": " ".join(map(_show_stock, possible))},
         )
+        lines = [(row, f"{row}: {row.stock} → {row.stock + copies}") for row in possible]
+        return ask_for_confirmation(self, request, question, lines)
 
     @admin.action(description=_("Offer selected products for sale"), permissions=["change"])
     def offer(self, request: HttpRequest, rows: QuerySet[Product]) -> None:

@@ -4,7 +4,7 @@ Several products are locked in the order of their ids first, as orders do (``sho
 would lock them in the order of the disk, and could deadlock with an order of two of them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from django.db import transaction
@@ -33,9 +33,14 @@ def change_stock(product_id: int, by: int) -> bool:
 
 @repeat_after_conflict
 @transaction.atomic
-def add_copies(ids: Sequence[int], count: int) -> set[int]:
-    """Add copies to each product. Return the ids of the changed ones; none may exceed MOST copies."""
-    changed = set(_lock_products(ids).filter(stock__lte=MAX_STOCK - count).values_list("pk", flat=True))
+def add_copies(stocks: Mapping[int, int], count: int) -> set[int]:
+    """Add copies to products. Return the ids of the changed ones; none may exceed ``MAX_STOCK`` copies.
+
+    stocks: the stock that staff saw, by product id. A product with another stock stays as it is, so a form that is sent
+    twice adds its copies once.
+    """
+    products = _lock_products(list(stocks)).filter(stock__lte=MAX_STOCK - count).values_list("pk", "stock")
+    changed = {pk for pk, stock in products if stock == stocks[pk]}
     Product.objects.filter(pk__in=changed).update(stock=F("stock") + count)
     hint("product", "", map(str, changed))
     return changed
@@ -60,9 +65,9 @@ class ProductsChanged(Refused):
 @repeat_after_conflict
 @transaction.atomic
 def apply_edits(edits: Sequence[ProductEdit]) -> None:
-    """Make all changes or none. Raises ProductsChanged.
+    """Make all changes or none. Raises ProductsChanged unless all products have the old values.
 
-    The stock changes by the difference, because copies may be sold meanwhile; prices and weights must be the old ones.
+    Also for the stock: the difference would be added twice if the form is sent twice at once.
     """
     ids = [edit.row.pk for edit in edits]
     present = {product.pk: product for product in _lock_products(ids)}
@@ -71,10 +76,7 @@ def apply_edits(edits: Sequence[ProductEdit]) -> None:
         if product is None:
             raise ProductsChanged
         for field, (old, new) in edit.changes.items():
-            now = int(getattr(product, field))
-            if field == "stock":
-                new = now + new - old
-            elif now != old:
+            if int(getattr(product, field)) != old:
                 raise ProductsChanged
             setattr(product, field, new)
         if not product.reserved <= product.stock <= MAX_STOCK:

@@ -22,6 +22,7 @@ from catalog.shelves.forms import get_today
 from catalog.shelves.models import Privacy, Shelf
 from catalog.shelves.records import write_stars
 from catalog.shelves.selectors import ShelvedBook, find_shelf_page, get_shelf_summary
+from common import clock
 from common.paths import make_absolute, make_path
 from common.public_pages import public_page
 from common.text import shorten_text
@@ -38,7 +39,6 @@ from social.views.people import redirect_to_spelling
 
 # Characters that XML 1.0 cannot contain, and carriage returns.
 FORBIDDEN: Final = re.compile(r"[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-EMPTY_SINCE: Final = datetime(1970, 1, 1, tzinfo=UTC)  # the time of the last change of a feed without entries
 MAX_TITLE: Final = 80  # characters of a post without a book that make its title
 
 
@@ -53,7 +53,7 @@ class _AtomFeed(Atom1Feed):
 
     def latest_post_date(self) -> datetime:
         # Django's is the present time for a feed without entries, which would then differ from one request to the next.
-        return super().latest_post_date() if self.items else EMPTY_SINCE
+        return super().latest_post_date() if self.items else datetime.combine(clock.now().date(), time(), UTC)
 
     def root_attributes(self) -> dict[str, Any]:
         return {**super().root_attributes(), "xml:base": make_absolute(reverse("home"))}

@@ -11,21 +11,32 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import get_resolver, reverse
 from django.utils.cache import patch_vary_headers
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 import mirror
-from accounts.selectors import find_user_by_former_name
+from accounts.selectors import find_user_by_former_name, find_user_id
+from accounts.suspension import is_suspended
 from catalog.search.selectors import search
 from common.paths import make_path
 from common.public_pages import public_page
 from common.text import fold
-from common.web import get_user_id, get_viewer_id, is_partial, json_response, personal_page, redirect_to, wants_json
+from common.web import (
+    get_user_id,
+    get_viewer_id,
+    is_partial,
+    json_response,
+    personal_page,
+    redirect_to,
+    unavailable,
+    wants_json,
+)
 from social.profiles.selectors import read_about, read_texts
 from social.profiles.similar import find_similar_readers
 from social.relations import lists as people_lists
 from social.relations.common import CommonReaders, find_common_follows
 from social.relations.lists import ListedReader, PeoplePage
-from social.relations.profiles import Profile, get_profile, get_profile_by_name
+from social.relations.profiles import Profile, get_profile, get_profile_by_name, read_block_state
 from social.relations.suggestions import Suggestion, suggest_readers
 from social.selectors import get_posts_by
 from social.timelines.pages import parse_cursor
@@ -148,7 +159,8 @@ def respond(request: HttpRequest, template: str, context: dict[str, Any], conten
 def redirect_to_spelling(request: HttpRequest, found: Profile | None, rest: str) -> HttpResponse:
     """Redirect to the page under the owner's spelling of the name; 404 if no such reader is visible.
 
-    found: None if no reader has the name. A former name then leads to the present one, for good (301).
+    found: None if no reader has the name. A former name then leads to the present one, for good (301). The page of a
+    suspended reader says so.
     A blocked reader gets the same answer as for an unknown name, on every page, in JSON and in headers.
     """
     response: HttpResponse
@@ -158,6 +170,9 @@ def redirect_to_spelling(request: HttpRequest, found: Profile | None, rest: str)
         response["Cache-Control"] = "no-cache"
     elif found is not None and found.url:
         response = redirect_to(_build_rest(request, found, rest))
+    elif found is None and _is_suspended(request):
+        text = _("The reader's page and posts are hidden until the suspension ends.")
+        response = unavailable(request, _("This account is suspended"), text)
     else:
         not_found: Any = get_resolver().resolve_error_handler(404)
         response = not_found(request, exception=Http404())
@@ -171,6 +186,15 @@ def _find_renamed(request: HttpRequest) -> Profile | None:
     user_id = find_user_by_former_name(match.kwargs["name"]) if match is not None else None
     found = get_profile(user_id, get_viewer_id(request)) if user_id is not None else None
     return found if found is not None and found.url else None
+
+
+def _is_suspended(request: HttpRequest) -> bool:
+    """Return whether the name in the address is that of a suspended reader who has not blocked the visitor."""
+    name = request.resolver_match.kwargs["name"] if request.resolver_match is not None else ""
+    user_id = find_user_id(name) or find_user_by_former_name(name)
+    if user_id is None or not is_suspended(user_id):
+        return False
+    return not read_block_state(get_viewer_id(request) or 0, user_id).is_blocking
 
 
 def _build_rest(request: HttpRequest, found: Profile, rest: str) -> str:

@@ -55,6 +55,31 @@ def test_a_passkey_is_added_and_used(alice: User, key: SecurityKey) -> None:
     assert row.used_at is not None
 
 
+def test_a_reload_of_the_recovery_codes_does_not_say_that_the_passkey_failed(alice: User) -> None:
+    client, key = Client(), SecurityKey()
+    client.force_login(alice)
+    form = {"name": "Blue key", "credential": key.create(options(client, ADD))}
+    assert client.post(ADD, form).context["codes"]
+    assert client.post(ADD, form)["Location"] == "/accounts/factors/"
+    assert Passkey.objects.count() == 1
+    # A key of another user is no such form.
+    other = Client()
+    other.force_login(User.objects.create_user("bob", password=PASSWORD))
+    assert "No passkey was created." in other.post(ADD, form).content.decode()
+
+
+@pytest.mark.parametrize("path", [FACTOR, CONFIRM])
+def test_a_refused_passkey_is_not_called_a_code(alice: User, key: SecurityKey, path: str) -> None:
+    client = asked()
+    if path == CONFIRM:
+        client.force_login(alice)
+    credential = key.get(options(client, path))
+    client.get(path)  # in another tab, which asks for the answer to another challenge
+    page = client.post(path, {"credential": credential}).content.decode()
+    assert "This passkey was not accepted." in page.partition('data-passkey="get"')[2].partition("</form>")[0]
+    assert "This code is wrong" not in page
+
+
 def test_a_signature_is_valid_once(key: SecurityKey) -> None:
     client = asked()
     credential = key.get(options(client, FACTOR))

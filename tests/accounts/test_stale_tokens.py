@@ -11,6 +11,7 @@ from catalog.models import Book
 from catalog.shelves.models import ShelfEntry
 from common.web import kept_forms
 from social.models import Post
+from social.reviews.models import Review
 
 pytestmark = pytest.mark.django_db
 OWN, HTTP_OWN = "https://testserver", "http://testserver"
@@ -182,6 +183,17 @@ def test_logout_forgets_kept_forms(client: Client, reader: User) -> None:
     client.post("/accounts/logout/")
     client.force_login(reader)
     assert client.get(target).status_code == 302
+
+
+def test_the_longest_review_is_kept_and_published_after_the_login(client: Client, reader: User, book: Book) -> None:
+    path = f"/books/{book.pk}/review/"
+    text = "\r\n".join(["é" * 49] * 400)
+    answer = client.post(path, {"text": text, "stars": "3.5", "note": "", "language": ""})
+    page = log_in(client, answer["Location"].partition("next=")[2])
+    kept = dict(page.context["form"].fields)
+    assert kept == {"text": text, "stars": "3.5", "note": "", "language": ""}
+    assert client.post(path, kept).status_code == 302
+    assert Review.objects.get(user=reader).text == text.replace("\r\n", "\n")
 
 
 def test_number_and_length_of_kept_forms_are_bounded(client: Client, reader: User) -> None:

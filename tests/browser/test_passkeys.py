@@ -4,7 +4,7 @@ import base64
 import re
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import CDPSession, Page, expect
 
 from accounts.models import User
 from tests.browser.conftest import PHONE, Audit, OpenPage, open_own_menu
@@ -21,12 +21,14 @@ def alice(transactional_db: None) -> User:
     return User.objects.create_user("alice", password=PASSWORD)
 
 
-def plug_in(page: Page) -> None:
-    """Give the browser a security key that confirms every request."""
+def plug_in(page: Page) -> tuple[CDPSession, str]:
+    """Give the browser a security key that confirms every request. Return its id, and the session that controls it."""
     devtools = page.context.new_cdp_session(page)
     devtools.send("WebAuthn.enable")
     key = {"protocol": "ctap2", "transport": "usb", "hasResidentKey": False, "hasUserVerification": False}
-    devtools.send("WebAuthn.addVirtualAuthenticator", {"options": key | {"automaticPresenceSimulation": True}})
+    options = key | {"automaticPresenceSimulation": True}
+    made = devtools.send("WebAuthn.addVirtualAuthenticator", {"options": options})
+    return devtools, made["authenticatorId"]
 
 
 def log_in(page: Page) -> None:
@@ -79,6 +81,19 @@ def test_refused_passkey_is_reported(open_page: OpenPage, alice: User) -> None:
     page.get_by_label("Name of the passkey").fill("The same key")
     page.get_by_role("button", name="Create passkey").click()
     expect(page.get_by_role("alert")).to_contain_text("The browser did not provide a passkey.")
+
+
+def test_a_second_press_leaves_the_prompt_of_the_first_open(open_page: OpenPage, alice: User) -> None:
+    page = open_page(reuse=False)
+    devtools, key = plug_in(page)
+    log_in(page)
+    page.goto("/accounts/factors/passkey/")
+    page.get_by_label("Name of the passkey").fill("Blue key")
+    devtools.send("WebAuthn.setAutomaticPresenceSimulation", {"authenticatorId": key, "enabled": False})
+    for _press in range(2):
+        page.get_by_role("button", name="Create passkey").click()
+    expect(page.locator("form[data-passkey]")).to_have_attribute("aria-busy", "true")
+    expect(page.get_by_text("The browser did not provide a passkey.")).to_be_hidden()
 
 
 def test_app_is_added_without_javascript(open_page: OpenPage, audit: Audit, alice: User) -> None:

@@ -42,3 +42,19 @@ def test_a_reader_asks_once_and_staff_decide(client: Client, settings: Settings)
     client.post(ADMIN, given)
     wish.refresh_from_db()
     assert wish.state == State.FULFILLED
+
+
+def test_the_page_shows_what_became_of_the_own_wishes(client: Client) -> None:
+    reader, other = User.objects.create_user("rita"), User.objects.create_user("olga")
+    for user, title, state in (
+        (reader, "Zorp", State.FULFILLED),
+        (reader, "Yarn", State.DECLINED),
+        (other, "Xyl", State.OPEN),
+    ):
+        BookWish.objects.create(user=user, title=title, state=state)
+    client.force_login(reader)
+    for page in (client.get(PATH), client.post(PATH, {"title": ""})):
+        shown = page.content.decode().partition("My requests")[2].partition("</ul>")[0]
+        assert re.findall(r"<bdi>(\w+)</bdi>.*?(\w+)</span>", shown) == [("Yarn", "declined"), ("Zorp", "fulfilled")]
+        assert 'href="/search/?q=Zorp"' in shown
+        assert 'href="/search/?q=Yarn"' not in shown

@@ -101,6 +101,8 @@ def test_errors_name_line_and_column_and_nothing_is_changed(staff: Client) -> No
     old = ProductEdit(emma, {"grams": (300, 500)})
     with pytest.raises(ProductsChanged):
         apply_edits([ProductEdit(emma, {"price": (1250, 1)}), old])
+    with pytest.raises(ProductsChanged):
+        apply_edits([ProductEdit(emma, {"stock": (4, 7)})])  # another request of a double click was first
     assert values(emma) == [(1250, 5, 400)]
 
 

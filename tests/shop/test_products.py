@@ -34,7 +34,11 @@ def test_orders_and_bulk_changes_of_products_do_not_deadlock(way: str) -> None:
 
     def change() -> int:
         assert has_begun.wait(PATIENCE_SECONDS)
-        return len(products.add_copies(ids, 5)) if way == "more copies" else products.set_for_sale(ids, is_active=False)
+        return (
+            len(products.add_copies(dict.fromkeys(ids, 10), 5))
+            if way == "more copies"
+            else products.set_for_sale(ids, is_active=False)
+        )
 
     def alone(do: object) -> object:
         try:

@@ -461,7 +461,12 @@ def test_a_book_becomes_a_product_once(staff: Client) -> None:
 
 def test_copies_are_added_to_many_at_once(staff: Client) -> None:
     one, other, third = make_product(stock=1), make_product(stock=2, reserved=1), make_product(stock=3)
-    assert "Copies were added to 2 products" in act(staff, PRODUCTS, "add_copies", one, other, copies="10")
+    page = act(staff, PRODUCTS, "add_copies", one, other, copies="10")
+    assert f"{one}: 1 → 11" in page
+    shown = {"copies": "10", "shown": re.findall(r'name="shown" value="([^"]*)"', page)[0], "confirmed": "yes"}
+    assert "Copies were added to 2 products" in act(staff, PRODUCTS, "add_copies", one, other, **shown)
+    again = act(staff, PRODUCTS, "add_copies", one, other, **shown)  # a double click, or the button "back"
+    assert f"Not changed: {one}, {other} (the stock was changed meanwhile)" in again
     assert list(Product.objects.order_by("pk").values_list("stock", flat=True)) == [11, 12, third.stock]
     for bad in ("", "0", "-5", "x", "100001"):
         assert "Enter a number up to" in act(staff, PRODUCTS, "add_copies", one, copies=bad)

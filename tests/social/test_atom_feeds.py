@@ -1,11 +1,12 @@
 """Atom feeds: their contents, links, caching, and what they must not show."""
 
-from datetime import date
+from datetime import UTC, date, datetime
 from xml.etree import ElementTree
 
 import pytest
 from django.conf import settings
 from django.test import Client
+from pytest_django.fixtures import Settings
 
 from accounts.models import User
 from catalog.lists.services import ListDraft, add_book, create_list
@@ -145,6 +146,12 @@ def test_only_public_shelves_have_feeds(ann: User) -> None:
         # Also for the owner: a feed reader has no login.
         assert [client.get(path).status_code for client in (Client(), own)] == [404, 404]
     assert Client().get("/u/Ann%20B/shelves/nothing/feed/").status_code == 404
+
+
+def test_an_empty_feed_has_the_time_of_a_day_on_which_it_is_read(ann: User, settings: Settings) -> None:
+    settings.CLOCK = lambda: datetime(2026, 6, 2, 23, 59, tzinfo=UTC)
+    path = "/u/Ann%20B/feed/"
+    assert read_feed(path).findtext(f"{ATOM}updated") == "2026-06-02T00:00:00+00:00"
 
 
 def test_feeds_are_stored_and_unchanged_ones_are_not_sent_again(ann: User) -> None:

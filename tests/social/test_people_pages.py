@@ -1,12 +1,16 @@
 """Pages about readers: content, visibility and cost."""
 
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from accounts.models import User
+from accounts.suspension import lift_due_suspensions, suspend_user
+from accounts.users.renaming import change_name
 from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
 from mirror.relay.sql_only import sql_only
@@ -64,6 +68,34 @@ def test_pages_about_readers_show_their_content(client: Client, cast: dict[str, 
         "both_follow": {"count": 0, "is_more": False, "names": []},
         "avatar": "", "bio": "", "links": [], "favourites": [], "reading": [],
     }  # fmt: skip
+
+
+def test_pages_of_a_suspended_reader_say_so_except_to_readers_that_they_blocked(
+    client: Client, cast: dict[str, User]
+) -> None:
+    change_name(cast["Dora"].pk, "Dorothy")
+    people.block(cast["Dora"].pk, cast["Eve O'Neil-Ray"].pk)
+    suspend_user(cast["Dora"].pk, timezone.now() + timedelta(days=2), notice="/decisions/key/")
+    drain_all()
+    missing = page_of(client, "/u/Nobody/")
+    for path in ("/u/Dorothy/", "/u/dorothy/followers/", "/u/Dorothy/shelves/", "/u/Dora/"):
+        response = client.get(path)
+        assert response.status_code == 404
+        page = response.content.decode()
+        assert "<h1>This account is suspended</h1>" in page
+        assert "decisions" not in page
+        assert client.get(path, headers=JSON).json() == {"error": {"message": "This account is suspended"}}
+        with sql_only():
+            assert page_of(client, path) == page
+    log_in(client, cast["Eve O'Neil-Ray"])
+    assert "<h1>Page not found</h1>" in page_of(client, "/u/Dorothy/")
+    client.logout()
+    # A reactivated account is deactivated for another reason.
+    User.objects.filter(pk=cast["Dora"].pk).update(is_active=True)
+    lift_due_suspensions()
+    User.objects.filter(pk=cast["Dora"].pk).update(is_active=False)
+    drain_all()
+    assert page_of(client, "/u/Dorothy/") == missing
 
 
 @pytest.mark.parametrize("path", ["/u/Dora/", "/u/Bob/", "/u/Bob/followers/", "/u/Carol/following/", "/people/"])

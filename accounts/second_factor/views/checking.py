@@ -44,6 +44,15 @@ class FactorView(LimitedFormMixin, FormView):
     def limits(self) -> Iterable[FormLimit]:
         return list_factor_limits(self.owner.pk)
 
+    def refuse_factor(self, form: FactorForm) -> HttpResponse:
+        """Return the page with the reason why a code or a passkey was wrong."""
+        if form.cleaned_data["credential"]:
+            # Another tab may have asked for a passkey since, and then the answer to this page is outdated.
+            form.add_error("credential", _("This passkey was not accepted. Try again."))
+        else:
+            form.add_error("code", _("This code is wrong or was already used. Try the next one."))
+        return self.form_invalid(form)
+
     def give_back(self) -> None:
         """Give the attempt back after a right proof."""
         for limit in self.limits():
@@ -78,8 +87,7 @@ class LoginFactor(FactorView):
 
     def form_valid(self, form: FactorForm) -> HttpResponse:
         if not factors.check_factor(self.request, self.owner, **form.cleaned_data):
-            form.add_error("code", _("This code is wrong or was already used. Try the next one."))
-            return self.form_invalid(form)
+            return self.refuse_factor(form)
         self.give_back()
         target = pending.end(self.request)
         if not self.owner.is_active:
@@ -122,17 +130,14 @@ class Confirm(FactorView):
         password = given.pop("password")
         if password:
             if not self.owner.check_password(password):
-                return self._refuse(form, "password", _("This password is wrong. Try again."))
+                form.add_error("password", _("This password is wrong. Try again."))
+                return self.form_invalid(form)
         else:
             if not factors.check_factor(self.request, self.owner, **given):
-                return self._refuse(form, "code", _("This code is wrong or was already used. Try the next one."))
+                return self.refuse_factor(form)
             # Only wrong codes count. Passwords count in any case, as on all pages that ask for one.
             self.give_back()
         recent.record_proof(self.request.session, with_factor=not password)
         # The session has more rights from here on, so its former token must not have them.
         self.request.session.cycle_key()
         return redirect_to(get_next_address(self.request, reverse("accounts:account")))
-
-    def _refuse(self, form: ProofForm, field: str, text: str) -> HttpResponse:
-        form.add_error(field, text)
-        return self.form_invalid(form)

@@ -128,6 +128,9 @@ class AddPasskey(FactorOwnerView, FormView):
     def form_valid(self, form: PasskeyForm) -> HttpResponse:
         given = form.cleaned_data
         if not passkeys.add_passkey(self.request, self.owner.pk, given["name"], given["credential"]):
+            # The form was sent twice, for example by a reload of the page with the recovery codes.
+            if passkeys.has_passkey(self.owner.pk, given["credential"]):
+                return redirect_to_view("accounts:factors")
             form.add_error("name", _("No passkey was created. Try again."))
             return self.form_invalid(form)
         return self.go_on(factors.PASSKEY_ADDED)

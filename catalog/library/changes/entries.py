@@ -150,7 +150,7 @@ class _Plan:
         known = self.known.setdefault(get_book_id(row), [])
         if len(known) >= MAX_READINGS:
             return
-        reading = EarlierReading(user_id=self.user_id, book_id=get_book_id(row))
+        reading = EarlierReading(user_id=self.user_id, book_id=get_book_id(row), is_finished=one.is_finished)
         _set_dates(reading, one)
         known.append(reading)
         self.readings.append(reading)

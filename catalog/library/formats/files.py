@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from django.utils.translation import gettext as _
 
+from catalog.library.formats.own import read_export
 from catalog.library.formats.services import SERVICES, Service
 from catalog.values.isbns import find_isbns
 from common.csv import CsvReader, CsvRow, UnreadableRow, decode, find_delimiter, unescape_formula
@@ -32,9 +33,8 @@ def read_table(content: bytes) -> Table:
     text = decode(content).replace("\0", "")
     if not text.strip():
         raise FileRefused(_("This file is empty. Choose another one."))
-    # The site's own export as JSON, which would pass for a list of ISBNs.
     if text.lstrip().startswith(("{", "[")):
-        raise FileRefused(_("JSON files cannot be imported. Choose the export as CSV."))
+        return _read_json(text)
     delimiter = find_delimiter(text)
     lines = _read_lines(text, delimiter)
     first = next(lines, None)
@@ -47,6 +47,23 @@ def read_table(content: bytes) -> Table:
     if not rows:
         raise FileRefused(_("Choose an export of Goodreads, The StoryGraph or LibraryThing, or a list of ISBNs."))
     return Table(service or SERVICES["isbns"], rows)
+
+
+def _read_json(text: str) -> Table:
+    """Return the books of the site's own export. Other JSON would pass for a list of ISBNs."""
+    rows = read_export(text)
+    if rows is None:
+        raise FileRefused(_("This JSON file has no library. Choose one that “Export as JSON” made."))
+    if not rows:
+        raise FileRefused(_("This file is empty. Choose another one."))
+    _check_count(len(rows))
+    service = SERVICES["diptych"]
+    for row in rows:
+        # Cells are longer only if somebody has changed the file.
+        for name, text in row.items():
+            is_name = name == service.title or name in service.authors
+            row[name] = text[: MAX_NAME_LENGTH if is_name else MAX_CELL_LENGTH]
+    return Table(service, rows)
 
 
 def find_service(header: Sequence[str]) -> Service | None:

@@ -33,10 +33,11 @@ _AUTHOR_SPLIT: Final = re.compile(r"[;|]|,(?!\s*(?:Jr|Sr|III?)\b)")
 
 
 class ImportedReading(NamedTuple):
-    """When a reading began and ended, as far as the file tells."""
+    """When a reading began and ended, as far as the file tells, and whether the reader came to the end of the book."""
 
     start: ImportedDate | None
     end: ImportedDate | None
+    is_finished: bool = True
 
 
 class ImportedBook(NamedTuple):
@@ -91,7 +92,6 @@ def read_row(service: Service, row: Mapping[str, str]) -> ImportedBook:
     if not shelf and (readings or stars or times_read):
         shelf = READ
     added = _limit(parse_date(cells.get(service.added)))
-    is_spoiler = cells.get(service.spoiler).lower() in TRUE_WORDS
     return ImportedBook(
         title=cells.get(service.title),
         authors=tuple(_list_authors(cells)),
@@ -104,9 +104,17 @@ def read_row(service: Service, row: Mapping[str, str]) -> ImportedBook:
         added_on=added.day if added and not added.is_year else None,
         readings=readings,
         times_read=times_read,
-        review=convert_review(cells.get(service.review), is_spoiler=is_spoiler),
+        review=_read_review(cells),
         lists=tuple(_list_lists(cells))[:MAX_LISTS],
     )
+
+
+def _read_review(cells: _Cells) -> str:
+    text = cells.get(cells.service.review)
+    if cells.service.is_own:
+        return text
+    is_spoiler = cells.get(cells.service.spoiler).lower() in TRUE_WORDS
+    return convert_review(text, is_spoiler=is_spoiler)
 
 
 def _split(parts: Iterable[str]) -> Iterator[str]:
@@ -143,6 +151,8 @@ def _find_shelf(cells: _Cells) -> str:
             shelf = READING
         if name.lower() in ABANDONED_NAMES:
             return ABANDONED
+    if cells.service.is_own:
+        return shelf
     # A shelf for abandoned books need not be an exclusive one, and then the book is on "read" as well.
     tags = set(map(str.lower, cells.get_names(cells.service.tags)))
     return ABANDONED if shelf in ("", READ) and tags & ABANDONED_NAMES else shelf
@@ -163,6 +173,8 @@ def _is_paused(cells: _Cells) -> bool:
 def _list_lists(cells: _Cells) -> dict[str, None]:
     """Return the names that are no shelf. Readers of Goodreads make exclusive shelves of their own."""
     found: dict[str, None] = {}
+    if cells.service.is_own:
+        return dict.fromkeys(cells.get_names(cells.service.tags))
     for written in cells.get_names([*cells.service.tags, cells.service.shelf]):
         # As the form of lists does.
         name = " ".join(remove_invisible(written).split())
@@ -180,9 +192,10 @@ def _find_readings(cells: _Cells) -> list[ImportedReading]:
         ranges = [(parse_date(cells.get(service.started)), parse_date(cells.get(service.finished)))]
     found: set[ImportedReading] = set()
     for start, end in ranges:
-        reading = _make_reading(_limit(start), _limit(end))
-        if any(reading):
-            found.add(reading)
+        found.add(_make_reading(_limit(start), _limit(end)))
+    for start, end in parse_ranges(cells.get(service.given_up)):
+        found.add(_make_reading(_limit(start), _limit(end))._replace(is_finished=False))
+    found -= {ImportedReading(None, None), ImportedReading(None, None, is_finished=False)}
     return sorted(found, key=_get_last_day, reverse=True)
 
 

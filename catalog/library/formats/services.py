@@ -19,7 +19,8 @@ class Service:
     marks: columns that only this service has all of. inverted_author: a column with the last name first. ids:
     alternatives, of which the first one with an ISBN counts. shelf: the column with the exclusive shelf, or with
     several names of which one is a shelf (``shelves``: by name, in lower case). tags: columns with names of lists,
-    separated by commas. readings: a column with several ranges of dates.
+    separated by commas. readings: a column with several ranges of dates. given_up: one with those of readings that did
+    not come to the end. is_own: the site's own export: reviews are Markdown, and tags are names of lists.
     """
 
     name: str
@@ -41,12 +42,14 @@ class Service:
     review: str = ""
     spoiler: str = ""
     tags: tuple[str, ...] = ()
+    given_up: str = ""
+    is_own: bool = False
 
     @property
     def columns(self) -> frozenset[str]:
         """The columns that are kept of a file."""
         single = (self.title, self.goodreads_id, self.stars, self.shelf, self.added, self.started, self.finished)
-        more = (self.readings, self.times_read, self.review, self.spoiler)
+        more = (self.readings, self.given_up, self.times_read, self.review, self.spoiler)
         return frozenset(single + more + self.authors + self.ids + self.tags) - {""}
 
 
@@ -99,6 +102,23 @@ _ALL: Final = (
         finished="Date Read",
         review="Review",
         tags=("Tags", "Collections"),
+    ),
+    Service(
+        name="diptych",
+        label="Diptych",
+        marks=frozenset({"Title", "Shelf", "Dates Given Up"}),
+        authors=("Authors",),
+        ids=("ISBN",),
+        stars="Rating",
+        shelf="Shelf",
+        shelves={WANT: WANT, READING: READING, READ: READ},
+        added="Date Added",
+        readings="Dates Read",
+        given_up="Dates Given Up",
+        times_read="Read Count",
+        review="Review",
+        tags=("Lists",),
+        is_own=True,
     ),
     # Any table with this column, and plain lists of ISBNs, whose only column gets this name.
     Service(name="isbns", label="ISBN", marks=frozenset({"ISBN"}), authors=("Author",), ids=("ISBN",)),

@@ -62,7 +62,7 @@ def test_storygraph() -> None:
     )
     one, two, three = read((STORYGRAPH + rows).replace("\n", "\r\n").encode("utf-16"))
     assert (one.authors, one.stars, one.is_rounded) == (("Ann Lee", "Bo Ray"), 9, True)
-    assert [(start and start.day, end and end.day) for start, end in one.readings] == [
+    assert [(each.start and each.start.day, each.end and each.end.day) for each in one.readings] == [
         (None, date(2022, 5, 6)),
         (date(2020, 1, 2), date(2020, 2, 3)),
     ]
@@ -80,7 +80,7 @@ def test_librarything() -> None:
     one, two = read((LIBRARYTHING + rows).encode("cp1252"))
     assert (one.title, one.authors[0], one.isbns) == ('A 12" record', "Harper Lee", ("9780061120084",))
     assert (one.shelf, one.stars, one.review) == ("read", 7, 'Café "quoted')
-    assert one.readings[0] == ((date(2020, 1, 2), False), (date(2020, 2, 3), False))
+    assert one.readings[0] == ((date(2020, 1, 2), False), (date(2020, 2, 3), False), True)
     assert (one.lists, two.shelf, two.added_on) == (("fun", "old", "Favorites"), "want-to-read", date(2019, 12, 31))
 
 
@@ -110,13 +110,30 @@ def test_refused_files(monkeypatch: pytest.MonkeyPatch) -> None:
             read_table(content)
 
 
-def test_the_export_as_json_is_no_list_of_isbns() -> None:
+def test_json_that_is_no_export_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is no list of ISBNs either."""
+    book = b'{"title":"x","authors":[],"isbn":"","shelf":"read","rating":null,"shelved_on":null,"review":"","lists":[]'
     for content in (
         b'{"version": 1,\n"books": [\n{"id":5,"isbn":"9780306406157"}\n]}\n',
         b' [{"isbn":"9780306406157"}]',
+        b'{"books": "9780306406157"}',
+        b'{"books": {"a": 1}}',
+        b'{"books": [1]}',
+        b'{"books": [' + book + b', "readings": [5]}]}',
+        b'{"books": [' + book + b', "readings": "ab"}]}',
+        b'{"shelves": [{"book_id": 1, "book__title": "of the download of all data"}]}',
+        b"[" * 100_000,
+        b"{",
     ):
-        with pytest.raises(FileRefused, match="as CSV"):
+        with pytest.raises(FileRefused, match="no library"):
             read_table(content)
+    with pytest.raises(FileRefused, match="is empty"):
+        read_table(b'{"books": []}')
+    [row] = read(b'{"books": [' + book.replace(b"x", b"\\u0000x") + b', "readings": []}]}')
+    assert (row.title, row.shelf, row.times_read) == ("x", "read", 1)
+    monkeypatch.setattr(files, "MAX_ROWS", 1)
+    with pytest.raises(FileRefused, match="more than"):
+        read_table(b'{"books": [' + b", ".join([book + b', "readings": []}'] * 2) + b"]}")
 
 
 @pytest.mark.parametrize(

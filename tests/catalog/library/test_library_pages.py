@@ -215,6 +215,43 @@ def test_own_export_changes_nothing_here_and_keeps_readings_elsewhere(books: lis
     assert list(readings) == [(first, None), (first, None), (first, None), (third, None)]
 
 
+def test_the_json_export_is_imported_elsewhere(books: list[Book]) -> None:
+    client, other = make_reader("Rita"), make_reader("Otto")
+    rita, otto = User.objects.order_by("pk")
+    first, second, third = (book.pk for book in books)
+    review = "1 < 2 &amp; a <b> c\n\n||The end||"
+    shelves.put_on_shelf(rita.pk, first, Shelf.READ, DAY)
+    shelves.set_reading_dates(rita.pk, first, {"started_on": date(2026, 1, 2), "finished_on": date(2026, 3, 4)})
+    write_review(rita.pk, first, Draft(review, 7), DAY)
+    add_reading(rita.pk, first, ReadingDates(date(2018, 1, 2), date(2019, 1, 2)))
+    add_reading(rita.pk, first, ReadingDates.of_year(2001), is_finished=False)
+    add_reading(rita.pk, first, ReadingDates())
+    shelves.put_on_shelf(rita.pk, second, Shelf.READING, DAY)
+    shelves.put_on_shelf(rita.pk, third, Shelf.ABANDONED, DAY)
+    for name in ("Abandoned", "One, two"):
+        add_book(rita.pk, create_list(rita.pk, ListDraft(name)).pk, first, DAY)
+    content = b"".join(client.get("/library/export.json"))
+    for client_of in (client, other):
+        upload(client_of, content)
+        load = LibraryImport.objects.latest("pk")
+        before = snapshot()
+        services.run_import(load.pk)
+        services.confirm_import(load.user_id, load.pk)
+        services.run_import(load.pk)
+        assert (snapshot() == before) is (client_of is client)
+    dates = ("started_on", "finished_on", "finished_precision")
+    for model, columns in (
+        (ShelfEntry, ("book", "shelf", "stars", "shelved_on", *dates)),
+        (EarlierReading, ("book", "is_finished", *dates)),
+        (Review, ("book", "text")),
+    ):
+        rows: Any = model.objects.order_by(*columns)
+        mine, copied = (list(rows.filter(user=user).values_list(*columns)) for user in (rita, otto))
+        assert mine
+        assert mine == copied
+    assert set(ReadingList.objects.filter(user=otto).values_list("name", flat=True)) == {"Abandoned", "One two"}
+
+
 def test_an_export_has_the_last_date_on_which_a_book_was_read(books: list[Book]) -> None:
     """Not the first one that is listed, nor that of a reading that the reader gave up."""
     client = make_reader("Rita")

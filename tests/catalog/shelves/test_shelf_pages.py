@@ -5,6 +5,7 @@ from datetime import UTC, date, datetime
 
 import pytest
 from django.test import Client
+from pytest_django.fixtures import Settings
 
 from accounts.models import User
 from catalog.models import Book
@@ -215,6 +216,15 @@ def test_my_shelf_shows_books_and_the_goal_of_the_year(client: Client, reader: U
     client.post("/shelves/goal/", {"books": ""})
     assert not ReadingGoal.objects.exists()
     assert client.post("/shelves/goal/", {"books": "0"}).status_code == 400
+
+
+def test_a_goal_is_for_the_year_that_its_page_shows(client: Client, reader: User, settings: Settings) -> None:
+    settings.CLOCK = lambda: datetime(2026, 12, 31, 23, 59, tzinfo=UTC)
+    assert '<input type="hidden" name="year" value="2026">' in client.get("/shelves/read/").content.decode()
+    settings.CLOCK = lambda: datetime(2027, 1, 1, 0, 1, tzinfo=UTC)
+    for year, books in (("2026", "30"), ("2025", "31"), ("", "32")):
+        assert client.post("/shelves/goal/", {"books": books, "year": year}).status_code == 302
+    assert set(ReadingGoal.objects.values_list("year", "books")) == {(2026, 30), (2027, 32)}
 
 
 def test_readers_set_the_privacy_of_a_shelf(client: Client, reader: User) -> None:
