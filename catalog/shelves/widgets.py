@@ -33,13 +33,13 @@ class ShelfTab(NamedTuple):
 class HistogramBar(NamedTuple):
     """A bar of the histogram: the ratings with as many whole stars. width: in percent of all ratings.
 
-    stars: in halves. linked: those of the reviews that it links to, if any.
+    stars: in halves. linked: those of the reviews that it links to.
     """
 
     stars: int
     readers: int
     width: int
-    linked: int | None
+    linked: int
 
 
 class ShownEntry(NamedTuple):
@@ -162,7 +162,7 @@ def _build_bars(readers: BookReaders) -> list[HistogramBar]:
     total = sum(readers.stars.values()) or 1
     bars = []
     for stars, row in rows.items():
-        count, linked = sum(row.values()), stars if stars in row else next(iter(row), None)
+        count, linked = sum(row.values()), stars if stars in row else next(iter(row), stars)
         bars.append(HistogramBar(stars, count, round(100 * count / total), linked))
     return bars
 

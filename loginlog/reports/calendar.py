@@ -51,9 +51,14 @@ class Calendar:
 
     @cached_property
     def months(self) -> list[Month]:
-        """The drawn months of the range."""
+        """The drawn months of the range. A year begins with the month of the first login, or else with this month."""
+        since = self.shown.first
+        if self.is_year and (self.days or self.shown.has(self.today)):
+            since = self.days[0] if self.days else self.today
         found = []
         for first, last in self.shown.months:
+            if last < since:
+                continue
             own = tuple(day for day in self.days if first <= day <= last)
             # Any day before or after the month gives the same picture.
             nearest = max(first - ONE_DAY, min(self.today, last + ONE_DAY))

@@ -93,7 +93,8 @@ def test_months_and_days_are_reachable_by_keyboard(open_page: OpenPage, live_ser
     page = sign_in(open_page(java_script_enabled=False), alice, live_server)
     page.goto("/loginlog/")
     page.get_by_text("Choose dates").focus()
-    for month in range(1, today().month + 1):
+    first = max(today() - 9 * ONE_DAY, date(today().year, 1, 1))  # of the logins of this year
+    for month in range(first.month, today().month + 1):
         page.keyboard.press("Tab")
         link = page.locator(":focus")
         expect(link).to_have_attribute("href", f"#m{date(today().year, month, 1):%Y-%m}")

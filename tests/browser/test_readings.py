@@ -1,5 +1,6 @@
 """Progress, dates, readings, undo and statistics by keyboard, with JavaScript and without it."""
 
+import re
 from datetime import date
 
 import pytest
@@ -81,6 +82,6 @@ def test_a_book_is_read_twice_by_keyboard(
     expect(page.get_by_text("No books on this shelf fit these filters.")).to_be_visible()
     page.get_by_role("link", name="Reading statistics").press("Enter")
     page.get_by_role("link", name="2019").press("Enter")
-    expect(page.get_by_text("1 book, 200 pages")).to_be_visible()
+    expect(page.locator(".figures")).to_have_text(re.compile(r"Books\s*1\s*Pages\s*200"))
     if has_scripts:
         assert audit(page) == []

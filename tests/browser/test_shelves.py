@@ -14,6 +14,7 @@ from tests.support.warm_mirrors import rebuild
 pytestmark = pytest.mark.django_db(transaction=True)
 
 PASSWORD = "a quiet bookshop"
+MASK = """getComputedStyle(document.querySelector(".shelf-bar > .tabs")).maskImage"""
 
 
 @pytest.fixture
@@ -22,6 +23,12 @@ def book(transactional_db: None) -> Book:
     book = Book.objects.create(title="A fine book", rating="4.10", popularity=7)
     rebuild()
     return book
+
+
+def open_privacy(page: Page) -> None:
+    """Open the part of the shelf's tools with the goal and the privacy."""
+    page.locator("summary", has_text="Sort and filter").click()
+    page.locator("summary", has_text="Goal and privacy").click()
 
 
 def log_in(page: Page, book: Book) -> Page:
@@ -47,14 +54,15 @@ def test_book_is_shelved_rated_and_removed(book: Book, open_page: OpenPage, has_
     expect(page.get_by_role("button", name="Read", exact=True, pressed=True)).to_be_visible()
     page.goto("/shelves/read/")
     expect(page.get_by_role("main").get_by_role("listitem")).to_contain_text("A fine book4 stars")
-    page.locator("summary", has_text="Goal and privacy").click()
+    open_privacy(page)
     page.get_by_label("Books to read in").fill("30")
     page.get_by_role("button", name="Set goal").click()
     expect(page.get_by_text("1 of 30 in")).to_be_visible()
-    page.locator("summary", has_text="Goal and privacy").click()
+    open_privacy(page)
     page.get_by_label("Visible to").select_option("me")
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.get_by_text("Saved.")).to_be_visible()
+    page.locator("summary", has_text="Sort and filter").click()
     page.get_by_role("link", name="List", exact=True).click()
     expect(page).to_have_url("/shelves/read/?look=list")
     page.get_by_role("link", name="Change A fine book").click()
@@ -124,25 +132,27 @@ def test_a_phone_shows_three_books_for_each_board(book: Book, open_page: OpenPag
     assert round(places[3]["y"] - label["y"] - label["height"]) == 24
 
 
-def test_tabs_that_scroll_fade_at_their_end(book: Book, open_page: OpenPage) -> None:
+def test_tabs_that_scroll_fade_where_more_follows(book: Book, open_page: OpenPage) -> None:
     page = log_in(open_page(viewport=PHONE), book)
     page.goto("/shelves/want-to-read/")
     tabs = page.locator(".shelf-bar > .tabs")
 
-    def fades() -> bool:
-        width = tabs.evaluate("tabs => getComputedStyle(tabs).maskSize")
-        return bool(width.startswith("100%"))
+    def find_mask() -> str:
+        return str(tabs.evaluate("tabs => getComputedStyle(tabs).maskImage"))
 
-    assert fades()
+    start = find_mask()
+    assert "to left" in start
+    tabs.evaluate("tabs => tabs.scrollTo(tabs.scrollWidth / 8, 0)")
+    page.wait_for_function(f"mask => {MASK} !== mask", arg=start)
+    between = find_mask()
     tabs.evaluate("tabs => tabs.scrollTo(tabs.scrollWidth, 0)")
-    page.wait_for_function(
-        """() => !getComputedStyle(document.querySelector(".shelf-bar > .tabs")).maskSize.startsWith("100%")"""
-    )
-    page.set_viewport_size({"width": 800, "height": 844})
-    assert not fades()
+    page.wait_for_function(f"masks => !masks.includes({MASK})", arg=[start, between])
+    assert "none" not in (start, between, find_mask())
+    page.set_viewport_size({"width": 1200, "height": 844})
+    page.wait_for_function(f"() => {MASK} === 'none'")
     page.set_viewport_size(PHONE)
     page.emulate_media(forced_colors="active")
-    assert not fades()
+    page.wait_for_function(f"() => {MASK} === 'none'")
 
 
 def test_the_open_tab_of_a_row_that_scrolls_is_in_view(book: Book, open_page: OpenPage) -> None:

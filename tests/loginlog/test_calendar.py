@@ -1,5 +1,6 @@
 """The user's own calendar: content, access and cost."""
 
+import re
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
 
@@ -42,10 +43,23 @@ def browser(client: Client, alice: User) -> Client:
     return client
 
 
+def test_a_year_begins_with_the_first_login_or_this_month(browser: Client, alice: User) -> None:
+    def find_months(year: int) -> list[str]:
+        html = browser.get(f"/loginlog/?from={year}-01-01&to={year}-12-31").content.decode()
+        return re.findall(r'<tr id="m\d+-(\d+)"', html)
+
+    now = today()
+    every = [f"{month:02}" for month in range(1, 13)]
+    assert find_months(now.year) == every[now.month - 1 :]
+    assert find_months(2023) == every  # without logins
+    tools.write_marks({(date(2024, month, 3), "client", alice.pk) for month in (4, 9)})
+    assert find_months(2024) == every[3:]
+
+
 def test_the_page_shows_a_sheet_and_the_days_of_each_month(browser: Client, alice: User) -> None:
     tools.write_marks({(date(2024, 2, day), "client", alice.pk) for day in (3, 4, 5, 29)})
     html = browser.get("/loginlog/?from=2024-01-01&to=2024-12-31").content.decode()
-    assert html.count('<svg class="sheet-of-days"') == 12
+    assert html.count('<svg class="sheet-of-days"') == 11
     assert "<h1>My logins</h1>" in html
     assert "<details><summary>Choose dates</summary>" in html
     assert 'aria-label="February 2024: 4 days with a login: 3–5, 29"' in html
