@@ -9,7 +9,6 @@ A caller that knows the reads of a request, or has recorded those of the previou
 >>> guesses = ahead.asked if ahead else ()  # the reads of the block, for the next time
 """
 
-from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -138,11 +137,10 @@ class Prefetched:
         taken, self.riders = self.riders, []
         return taken
 
-    def answer(self, mirrors: Sequence[str], commands: Iterable[Staged]) -> Reading | None:
+    def answer(self, asked: Asked) -> Reading | None:
         """Return the replies to a read, or None if they do not cover it."""
-        asked = Asked(tuple(mirrors), staged(commands))
         self.asked.append(asked)
-        generations = [self._generations[name] for name in mirrors if name in self._generations]
+        generations = [self._generations[name] for name in asked.mirrors if name in self._generations]
         replies = list(self._find_replies(asked.commands))
         is_complete = len(generations) == len(asked.mirrors) and len(replies) == len(asked.commands)
         if not is_complete:
@@ -152,13 +150,14 @@ class Prefetched:
 
     def _find_replies(self, commands: Iterable[Staged]) -> Iterator[Any]:
         """Yield the known replies. For a command that occurs twice, the first one gets the earlier reply."""
-        times: Counter[Any] = Counter()
+        times: dict[Any, int] = {}
         for args, options in commands:
             of_command = self._known.get(args)
             if not of_command:
                 continue
-            number = min(times[args], len(of_command) - 1)
-            times[args] += 1
+            earlier = times.get(args, 0)
+            times[args] = earlier + 1
+            number = min(earlier, len(of_command) - 1)
             known_options, reply = of_command[number]
             if known_options == options:
                 # Callers may modify the lists.
@@ -200,7 +199,7 @@ def look_up(asked: Asked) -> Reading | None:
         return None
     if sql_only.wanted(asked.mirrors) or sql_only.wrote_since(foreseen.writes, asked.mirrors):
         return None
-    return foreseen.answer(asked.mirrors, asked.commands)
+    return foreseen.answer(asked)
 
 
 def fetch(

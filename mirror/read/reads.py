@@ -29,14 +29,16 @@ def read(mirrors: Sequence[str], ask: Callable[[RedisPipeline], object]) -> Read
     pipe = client().pipeline(transaction=False)
     ask(pipe)
     foreseen = prefetch.present()
-    # Replies that were fetched before a write of this request are older than the write.
-    is_older = foreseen is not None and sql_only.wrote_since(foreseen.writes, mirrors)
-    if foreseen and not is_older and (known := foreseen.answer(mirrors, pipe.command_stack)):
-        recorder.read_from(mirrors, known.generations)
-        return known
-    if foreseen and foreseen.riders:
-        ahead = prefetch.fetch(Asked(tuple(mirrors), prefetch.staged(pipe.command_stack)))
-        return None if ahead is None else ahead.needed
+    if foreseen is not None:
+        asked = Asked(tuple(mirrors), prefetch.staged(pipe.command_stack))
+        # Replies that were fetched before a write of this request are older than the write.
+        is_older = sql_only.wrote_since(foreseen.writes, mirrors)
+        if not is_older and (known := foreseen.answer(asked)):
+            recorder.read_from(mirrors, known.generations)
+            return known
+        if foreseen.riders:
+            ahead = prefetch.fetch(asked)
+            return None if ahead is None else ahead.needed
 
     def send_commands(redis: RedisClient) -> tuple[list[Any], tuple[str, ...] | None, doubt.Evidence] | None:
         # Markers before and after: a pipeline is no transaction, and the mirror may be lost in between.
