@@ -13,7 +13,7 @@ from weakref import WeakSet
 from django.conf import settings
 from django.core.signals import setting_changed
 from django.dispatch import receiver
-from django.utils.timezone import get_current_timezone_name
+from django.utils.timezone import get_current_timezone
 from django.utils.translation import get_language
 
 P = ParamSpec("P")
@@ -40,7 +40,7 @@ class Rendered(Generic[P, T]):
 
     def __call__(self, *arguments: P.args, **named: P.kwargs) -> T:
         """Return the result of the function. The arguments must be hashable."""
-        key = (get_language(), get_current_timezone_name(), arguments, *named.items())
+        key = (get_language(), get_current_timezone(), arguments, *named.items())
         found = self._parts.get(key)
         if found is not None:
             return found[0]
