@@ -1,4 +1,5 @@
 // Estimate a new password while it is typed. The password stays in the browser, and the server decides.
+// Simple rules take 3 kB. The dictionaries of zxcvbn estimate better, but take 63 to 821 kB and contain insults.
 (() => {
   const PAUSE = 400; // ms without a key, so that a screen reader does not read each estimate
   const LEAST_BITS = [8, 30, 45, 60]; // of "weak", "fair", "good" and "strong"

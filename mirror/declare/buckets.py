@@ -3,6 +3,9 @@
 The text of the row's key chooses the bucket. With one bucket the key has its public name. Otherwise the number of the
 bucket is in the hash tag: ``{tag.bucket3}:ruby`` and ``{tag.bucket3}:web`` share a slot, so the parts of two sets can
 be intersected bucket by bucket. A key without a hash tag becomes one: ``{login:.bucket3}``.
+
+Entries name the bucket, so drains, fences and verification need no code for buckets. Public names in entries would have
+to be translated by each of them.
 """
 
 from zlib import crc32

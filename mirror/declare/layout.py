@@ -1,4 +1,8 @@
-"""Layouts: from the fields and indexes of a declaration to watches, rows, records, entries and key families."""
+"""Layouts: from the fields and indexes of a declaration to watches, rows, records, entries and key families.
+
+A serializer could not be the source of these, because it does not say from which columns a value came. Computed values
+need methods: a language of expressions would be longer than these methods.
+"""
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

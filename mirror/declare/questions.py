@@ -8,6 +8,9 @@
 Each function in ``together`` is a greenlet that pauses at its questions. Those of all functions are asked in one round
 trip, then the functions go on with the answers, until none has a further question. So a function must not read while it
 holds a lock or a transaction: other functions run before it goes on.
+
+Generators would need ``yield from`` in each reader and in each function that calls one. Threads would need a connection
+to SQL each, and a switch and back takes 36 us instead of 0.8.
 """
 
 from collections.abc import Callable, Generator, Sequence
