@@ -24,14 +24,14 @@ from tests.support.catalog.warm import find_all_pages, find_both_ways, own_copy,
 
 __all__ = ["own_copy"]
 QUERIES = 40
-BOOKS = 2_000  # of the file, in its order
+BOOKS = 1_000  # of the file, in its order
 Capture = pytest.CaptureFixture[str]
 FOLDERS = [
     pytest.param(samples.GOODBOOKS, id="sample"),
     pytest.param(
         real_data.GOODBOOKS,
         id="real",
-        marks=[pytest.mark.real_data, pytest.mark.only_on("postgres"), pytest.mark.slow(75)],
+        marks=[pytest.mark.real_data, pytest.mark.only_on("postgres"), pytest.mark.slow(40)],
     ),
 ]
 

@@ -122,8 +122,8 @@ def test_empty_file_is_reported(tmp_path: Path) -> None:
     [
         pytest.param(samples.COLLEGEMSG, 3000, 160, 1069, 12, id="sample"),
         pytest.param(
-            real_data.COLLEGEMSG, 12_000, 792, 4461, 25, id="real",
-            marks=[pytest.mark.real_data, pytest.mark.slow(30)],
+            real_data.COLLEGEMSG, 6_000, 566, 2341, 25, id="real",
+            marks=[pytest.mark.real_data, pytest.mark.slow(15)],
         ),
     ],
 )  # fmt: skip

@@ -1,5 +1,6 @@
 """URLs of Redis Cluster."""
 
+from functools import cache
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -10,6 +11,7 @@ from mirror.conf import setting
 SCHEMES: Final = {"redis+cluster": "redis", "rediss+cluster": "rediss"}  # and those of single servers
 
 
+@cache
 def is_cluster_url(url: str) -> bool:
     """Return whether a URL names a cluster."""
     return urlsplit(url).scheme in SCHEMES
