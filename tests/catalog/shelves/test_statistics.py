@@ -181,7 +181,8 @@ def test_statistics_follow_the_privacy_of_shelves(history: History, settings: An
     assert (count_books(owner, own), count_books(stranger, public)) == (2, 2)
     assert "2 of 30 books in 2026" in owner.get(own).content.decode()
     text = stranger.get(public).content.decode()
-    assert "2 books, 300 pages" in text
+    assert "<dt>Books</dt><dd>2</dd>" in text
+    assert "<dt>Pages</dt><dd>300</dd>" in text
     assert "of 30" not in text
     assert stranger.get(picture).content.startswith(b"\x89PNG")
     with sql_only():
