@@ -10,7 +10,7 @@ from django.db import DatabaseError, connections, transaction
 
 from mirror import registry
 from mirror.capture import install, layouts
-from mirror.capture.plan import NO_TABLE
+from mirror.capture.plan import NO_TABLE, own_tables
 from mirror.capture.statements import inserts
 from mirror.checks.aliases import find_refused_tables
 from mirror.conf import setting
@@ -172,6 +172,39 @@ def _check_postgres() -> Iterator[CheckMessage]:
         text = f"The isolation level is {level!r}, but the relay must see changes committed during its transaction."
         hint = "Leave the isolation level of DATABASES at READ COMMITTED."
         yield Error(text, hint=hint, id="mirror.E012")
+    yield from _check_rights()
+
+
+# PostgreSQL leaves out the rows that row-level security hides, without an error: a drain would remove them, and verify
+# would miss nothing.
+UNREADABLE: Final = """
+    SELECT w.name, current_user
+      FROM unnest(%s::text[], %s::text[]) AS w(name, quoted)
+      JOIN pg_class c ON c.oid = to_regclass(w.quoted)
+     WHERE row_security_active(c.oid) OR NOT has_any_column_privilege(c.oid, 'SELECT')
+     ORDER BY w.name
+"""
+
+
+def _check_rights() -> Iterator[CheckMessage]:
+    """Check that the role may read all rows, because Redis shows the same ones to all readers."""
+    try:
+        tables = [*inserts(), *own_tables()]
+    except ImproperlyConfigured:
+        # Another check reports the declaration.
+        return
+    connection = connections[setting("DATABASE")]
+    with connection.cursor() as cursor:
+        cursor.execute(UNREADABLE, [tables, list(map(connection.ops.quote_name, tables))])
+        rows = cursor.fetchall()
+    if rows:
+        (_, role), names = rows[0], ", ".join(name for name, _ in rows)
+        text = f"The role {role!r} may not read all rows of {names}."
+        hint = (
+            "Grant it SELECT. Where row-level security is enabled, the site and the relay need a role with BYPASSRLS, "
+            "or the owner of tables without FORCE."
+        )
+        yield Error(text, hint=hint, id="mirror.E055")
 
 
 # Tables that exist several times on the search path. A writer with another path writes to another one.

@@ -77,7 +77,7 @@ def _check_notices(using: str) -> Iterator[CheckMessage]:
     reason = notices.explain_polling()
     if reason:
         text = f"`mirror run` only polls for changes, every {setting('RUN_POLL_SECONDS'):g} s: {reason}."
-        hint = "Nothing is lost. For notifications, connect it to PostgreSQL with psycopg 3 and without a pooler."
+        hint = "Nothing is lost. Notifications need psycopg 3, no pooler, and max_prepared_transactions = 0."
         yield Warning(text, hint=hint, id="mirror.W042")
 
 

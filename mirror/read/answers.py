@@ -45,11 +45,10 @@ class Answers:
         return None if None in readings else list(map(_answer_question, questions, readings))
 
     def get_mirror(self, declaration: type[Any]) -> Mirror:
-        """Return the registered mirror of a declaration. Raises LookupError if it is not registered."""
+        """Return the registered mirror of a declaration. Raises LookupError if it is not, and says why."""
         if not registry.is_registered(declaration):
-            raise registry.UnknownMirror(
-                f"{declaration.__qualname__} is not registered: decorate it with @mirror.register"
-            )
+            fault = dict(registry.refused()).get(declaration, "is not registered: decorate it with @mirror.register")
+            raise registry.UnknownMirror(f"{declaration.__qualname__} {fault}")
         return registry.get(declaration.name)
 
     def ask_for_records(self, mirror: Mirror, pks: Sequence[str]) -> Question[dict[str, Any]]:

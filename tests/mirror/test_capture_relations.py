@@ -557,6 +557,29 @@ class TestRights:
         assert "titem" in install.install()
         assert install.missing() == []
 
+    @pytest.mark.parametrize(
+        ("alter", "restore"),
+        [
+            (f"ALTER TABLE {ITEM} ENABLE ROW LEVEL SECURITY", f"ALTER TABLE {ITEM} DISABLE ROW LEVEL SECURITY"),
+            (f"REVOKE SELECT ON {ITEM} FROM {CLERK}", ""),
+        ],
+        ids=["row-level security", "no right"],
+    )
+    def test_role_that_may_not_read_all_rows_is_refused(
+        self, made: Callable[..., None], alter: str, restore: str
+    ) -> None:
+        made(f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {CLERK}", "RESET ROLE")
+
+        def find() -> list[str]:
+            run(f"SET ROLE {CLERK}")
+            found = [error.msg for error in checks.check_connection(databases=["default"])]
+            run("RESET ROLE")
+            return found
+
+        assert find() == []
+        made(alter, restore)
+        assert find() == [f"The role '{CLERK}' may not read all rows of {ITEM}."]
+
     def test_revoked_right_of_an_owner_makes_the_mirror_cold(self) -> None:
         run(f"GRANT SELECT, INSERT ON mirror_change TO {CLERK}")
         run(f"GRANT UPDATE ON SEQUENCE mirror_change_id_seq TO {CLERK}")

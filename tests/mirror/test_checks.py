@@ -136,6 +136,14 @@ def test_subclass_of_a_registered_mirror_needs_a_name_of_its_own() -> None:
     register(Loudest)
     [message] = said()
     assert message.msg.endswith("Louder extends Sound, which is registered: give it a name of its own.")
+    with pytest.raises(LookupError, match="Louder extends Sound, which is registered: give it a name of its own"):
+        Louder.get(1)
+
+
+def test_reader_of_an_undecorated_declaration_says_so() -> None:
+    class Louder(Sound):
+        name = "louder"
+
     with pytest.raises(LookupError, match="Louder is not registered: decorate it"):
         Louder.get(1)
 
