@@ -9,6 +9,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from accounts.models import User
 from catalog.models import Book
 
 
@@ -158,6 +159,16 @@ class Hashtag(models.Model):
         return f"#{self.name}"
 
 
+class LikeQuerySet(models.QuerySet["Like"]):
+    """A query set of likes."""
+
+    def counted(self) -> Self:
+        """Return the likes that count: by active users."""
+        # Not "is active": SQL would look up the user of each like, and not only the few inactive ones.
+        inactive = User._base_manager.using(self.db).filter(is_active=False)
+        return self.exclude(user__in=inactive.values("pk"))
+
+
 class Like(models.Model):
     """A reader likes a post."""
 
@@ -168,6 +179,8 @@ class Like(models.Model):
         Post, verbose_name=_("post"), on_delete=models.CASCADE, related_name="likes", db_index=False
     )
     created_at = models.DateTimeField(_("since"), default=timezone.now)
+
+    objects = LikeQuerySet.as_manager()
 
     class Meta:
         verbose_name = _("like")

@@ -15,7 +15,7 @@ from common.web.readers import get_author, make_mark
 
 SESSION_KEY: Final = "_forms_of_readers"  # another than that of forms without a reader, in older sessions
 MAX_FORMS: Final = 3  # per session; the oldest is dropped first
-# A session's data is read with each of its requests, until the form is sent again. The form of a review accepts 100,000.
+# A session's data is read with each of its requests, until the form is sent again. A review's form accepts 100,000.
 MAX_CHARACTERS: Final = 110_000  # in the names and values of a form
 FORM_TYPES: Final = ("application/x-www-form-urlencoded", "multipart/form-data")
 ALL_FIELDS: Final = "__ALL__"  # Django's mark of a request whose fields are all sensitive

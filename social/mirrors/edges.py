@@ -30,7 +30,10 @@ _SELECT_FOLLOWS = """
       JOIN accounts_user y ON y.id = k.b AND y.is_active
 """
 _SELECT_LIKES = """
-    SELECT l.user_id, l.post_id FROM k JOIN social_like l ON l.user_id = k.a AND l.post_id = k.b
+    SELECT l.user_id, l.post_id
+      FROM k
+      JOIN social_like l ON l.user_id = k.a AND l.post_id = k.b
+      JOIN accounts_user x ON x.id = k.a AND x.is_active
 """
 _SELECT_BLOCKED_AND_MUTED = """
     SELECT k.a, k.b FROM k
@@ -129,30 +132,45 @@ class FollowMirror(EdgeMirror):
         return found if value else found[:2]
 
 
+def find_likes_by_users(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+    """Return the next keys of likes by these users, ordered by user and post."""
+    likes = Like._base_manager.using(setting("DATABASE")).filter(user_id__in=parse_ids(values))
+    if after is not None:
+        likes = likes.filter(_sorts_after("user_id", "post_id", after))
+    rows = likes.order_by("user_id", "post_id").values_list("user_id", "post_id")[:limit]
+    return [f"{user}:{post}" for user, post in rows]
+
+
 def find_likers(values: Mapping[str, str]) -> SqlMembers:
     """Return the users that like a post."""
-    return SqlMembers(Like.objects.using(database()).filter(post_id__in=parse_ids([values["owner"]])), "user_id")
+    likes = Like.objects.using(database()).counted()
+    return SqlMembers(likes.filter(post_id__in=parse_ids([values["owner"]])), "user_id")
 
 
 def find_liked_posts(values: Mapping[str, str]) -> SqlMembers:
     """Return the posts that a user likes."""
-    return SqlMembers(Like.objects.using(database()).filter(user_id__in=parse_ids([values["owner"]])), "post_id")
+    likes = Like.objects.using(database()).counted()
+    return SqlMembers(likes.filter(user_id__in=parse_ids([values["owner"]])), "post_id")
 
 
 @mirror.register
 class LikeMirror(EdgeMirror):
     """Each post's likers, whose number is the post's number of likes, and each reader's liked posts.
 
-    Likes count as long as they exist, also those of inactive users and of users that the author has blocked since.
+    Likes of inactive users are absent, as are their follows. Those of users that the author has blocked since count.
     """
 
     name = "like"
+    version = 2  # without inactive users
     model = Like
     indexes = (
         SetOf(keys.likers("{{owner}}"), owner="{member}:{owner}", sql=find_likers),
         SetOf(keys.likes("{{owner}}"), owner="{owner}:{member}", sql=find_liked_posts),
     )
-    watches = (Watch(Like, ("user_id", "post_id")),)
+    watches = (
+        Watch(Like, ("user_id", "post_id")),
+        Watch(User, via=find_likes_by_users, only=("is_active",), inserts=False),
+    )
 
     def load(self, pks: Sequence[str]) -> Mapping[str, bool]:
         return {f"{a}:{b}": True for a, b in pairs.query_pairs(_SELECT_LIKES, pairs.parse_pairs(pks))}

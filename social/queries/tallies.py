@@ -69,7 +69,9 @@ def _count_likes(ids: Sequence[int]) -> dict[int, int]:
         for pk in ids:
             pipe.scard(keys.likers(pk))
 
-    return _count(ids, "like", add_commands, lambda: Like.objects.using(database()).filter(post_id__in=ids), "post_id")
+    return _count(
+        ids, "like", add_commands, lambda: Like.objects.using(database()).counted().filter(post_id__in=ids), "post_id"
+    )
 
 
 def _count_replies(ids: Sequence[int]) -> dict[int, int]:

@@ -18,6 +18,7 @@ from mirror.conf import setting
 from mirror.read import RawRecord
 from social import keys
 from social.models import Like, Post
+from social.queries.notifications import find_liked_by
 from social.reviews import records
 from social.reviews.models import Review
 
@@ -47,6 +48,12 @@ def find_reviews_by_users(values: Sequence[str], after: str | None, limit: int) 
     return [str(pk) for pk in found.order_by("pk").values_list("pk", flat=True)[:limit]]
 
 
+def find_reviews_by_and_liked_by(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+    """Return the next ids of reviews by these users, and of posts that they like."""
+    found = {*find_reviews_by_users(values, after, limit), *find_liked_by(values, after, limit)}
+    return sorted(found, key=int)[:limit]
+
+
 def _find_reviews_of(values: Mapping[str, str]) -> SqlMembers:
     return SqlMembers(records.select_public_reviews().filter(book_id__in=parse_ids([values["book"]])), "pk", "pk")
 
@@ -68,7 +75,7 @@ class RankedReviewMirror(Mirror):
     """
 
     name = "ranked_review"
-    version = 2  # with private accounts
+    version = 3  # without likes of inactive users
     label = _("orders of reviews")
     model = Review
     key = keys.ranked_review("{pk}")
@@ -82,7 +89,7 @@ class RankedReviewMirror(Mirror):
     watches = (
         Watch(Review, only=("user_id", "book_id", "text")),
         Watch(Post, only=("is_hidden",), inserts=False),
-        Watch(User, via=find_reviews_by_users, only=("is_active", "is_private"), inserts=False),
+        Watch(User, via=find_reviews_by_and_liked_by, only=("is_active", "is_private"), inserts=False),
         # The likes of other posts make changes as well, which find no review.
         Watch(Like, "post_id"),
     )

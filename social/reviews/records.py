@@ -86,7 +86,13 @@ def select_public_reviews() -> QuerySet[Review]:
 
 def _add_likes(reviews: QuerySet[Review]) -> QuerySet[Any]:
     """Return reviews with ``likes``, their numbers of likes."""
-    likes = Like.objects.filter(post_id=OuterRef("pk")).order_by().values("pk")[:MAX_COUNTED_LIKES]
+    likes = (
+        Like.objects.using(database())
+        .counted()
+        .filter(post_id=OuterRef("pk"))
+        .order_by()
+        .values("pk")[:MAX_COUNTED_LIKES]
+    )
     return reviews.annotate(likes=_CountedRows(likes))
 
 

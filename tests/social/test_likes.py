@@ -1,12 +1,15 @@
 """Likes: permissions, answers in HTML, JSON and to htmx, counts on cards, and their cost."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from accounts.models import User
+from accounts.suspension import lift_suspension, suspend_user
 from mirror.relay.drains import drain_all
 from mirror.relay.sql_only import sql_only
 from mirror.verify import runs
@@ -163,4 +166,17 @@ def test_counts_converge_after_any_write(town: Town, post: Post) -> None:
     drain_all()
     assert not runs.verify(["like"])
     found = [get_post(each.pk, town.alice.pk) for each in (post, town.posts[1])]
-    assert [(each.tally.likes, each.tally.is_liked) for each in found if each] == [(1, False), (1, True)]
+    assert [(each.tally.likes, each.tally.is_liked) for each in found if each] == [(0, False), (1, True)]
+
+
+def test_likes_of_a_suspended_reader_do_not_count_until_the_suspension_ends(
+    client: Client, town: Town, post: Post
+) -> None:
+    for user in (town.alice, town.bob):
+        likes.like_post(user.pk, post.pk)
+    suspend_user(town.bob.pk, timezone.now() + timedelta(days=2), notice="")
+    drain_all()
+    assert get_shown(client, post) == (1, False)
+    lift_suspension(town.bob.pk)
+    drain_all()
+    assert get_shown(client, post) == (2, False)

@@ -58,7 +58,7 @@ class World:
         found = []
         for review in Review.objects.filter(book=book).exclude(text="").select_related("post", "user"):
             if review.user.is_active and not review.post.is_hidden and review.user_id not in blocked_and_muted:
-                likes = Like.objects.filter(post=review.pk).count()
+                likes = Like.objects.filter(post=review.pk, user__is_active=True).count()
                 halves = self.find_stars(review.user_id, book)
                 found.append((review.pk, halves, likes, review.user_id in followed))
         if stars is not None:

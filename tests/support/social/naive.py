@@ -84,5 +84,5 @@ def facts() -> Facts:
         apart=mutes | blocked,
         tagged=set(Hashtag.objects.values_list("name", "post_id")),
         mentioned=set(Mention.objects.values_list("user_id", "post_id")),
-        likes=set(Like.objects.values_list("user_id", "post_id")),
+        likes=set(Like.objects.filter(user__is_active=True).values_list("user_id", "post_id")),
     )
