@@ -36,6 +36,8 @@ class Look(NamedTuple):
 
 # Windows as narrow as a phone at 200% zoom, and as wide as a large screen
 WIDTHS: Final = (320, 640, 1920)
+# Text at 200% is below the narrowest breakpoint (24rem) up to 768 pixels: the narrowest window stands for all of these.
+LARGE_TEXT_WIDTHS: Final = (320, 1280, 1920)
 PAPER_WIDTH: Final = 718  # A4 in pixels, less the margins
 MAX_SHIFT: Final = 0.02
 SHIFTS: Final = """() => new Promise(done => {
@@ -83,7 +85,7 @@ def _find_overflows_anywhere(page: Page) -> list[str]:
     """Return a line for each width at which the page is too wide: with text of both sizes, and on paper."""
     lines = find_overflows(page, WIDTHS)
     with text_size(page, 200):
-        lines += [f"large text, {line}" for line in find_overflows(page, (*WIDTHS, 390, 1280))]
+        lines += [f"large text, {line}" for line in find_overflows(page, LARGE_TEXT_WIDTHS)]
     page.emulate_media(media="print")
     lines += [f"on paper, {line}" for line in find_overflows(page, [PAPER_WIDTH])]
     page.emulate_media(media="screen")
