@@ -21,7 +21,7 @@ from mirror.verify import runs
 from tests.support.loginlog.tools import ago, make_user, mirror_logins
 from tests.support.migrations import upgrade, use_former_release
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.also_on("cluster")]
 BEFORE, AFTER = [("loginlog", "0003_report_permission")], [("loginlog", "0004_login_months")]
 OLD = date(2017, 10, 25)
 
@@ -54,7 +54,6 @@ class Former:
         self.redis.zadd(f"mirror:marks:{self.tag or 'loginlog'}", {name: 1, f"loginDay_{day}_{kind}:0": 2})
 
 
-@pytest.mark.also_on("cluster")
 def test_logins_of_the_former_release_are_taken_over(
     former: Any, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
