@@ -76,6 +76,22 @@ def test_books_are_added_changed_and_removed(which: str, shelf: list[Product], r
     expect(link).not_to_contain_text("copies")
 
 
+@pytest.mark.parametrize("which", ["person", "plain"])
+def test_the_page_of_a_book_has_the_steps_of_the_cart(
+    which: str, shelf: list[Product], request: pytest.FixtureRequest
+) -> None:
+    page: Page = request.getfixturevalue(which)
+    page.goto(f"/books/{shelf[1].pk}/")
+    steps, quantity = page.locator(".buy .step"), page.get_by_label("Quantity")
+    if which == "plain":  # scripts do the steps
+        assert [step.is_visible() for step in steps.all()] == [False, False]
+        return
+    for step, shown in ((1, "2"), (1, "3"), (0, "2"), (0, "1"), (0, "1")):
+        steps.nth(step).click()
+        expect(quantity).to_have_value(shown)
+    assert page.url.endswith(f"/books/{shelf[1].pk}/")
+
+
 def test_the_way_to_the_checkout_is_above_the_links_of_a_phone(shelf: list[Product], open_page: OpenPage) -> None:
     page = open_page(viewport=PHONE)
     for product in shelf[:3]:

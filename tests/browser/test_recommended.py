@@ -55,7 +55,7 @@ def test_parts_below_a_book_have_titles_of_one_rank(first: Book, open_page: Open
                 return [title.tagName, getComputedStyle(title).fontSize, Math.round(above)];
             })
         """)
-        assert {tuple(part) for part in parts} == {("H2", parts[0][1], 48)}
+        assert {tuple(part) for part in parts} == {("H2", parts[0][1], 36)}
         titles = page.locator("main h2").all_inner_texts()
         assert titles.index("Details") < titles.index("Tags") < titles.index("Reviews")
 
