@@ -31,7 +31,6 @@ COPY_WAIT_SECONDS: Final = 10.0  # how long ``LocalCopy.ensure_loaded`` waits
 COPY_RETRY_SECONDS: Final = 1.0  # how long a local copy waits after a failed load
 
 MAX_ENTRIES = 200  # feed entries that a request applies; more are left to the thread
-CATCH_UP = 2000  # feed entries that are cheaper to apply than a new load
 SLICE = 20  # feed entries applied at a time, to hold the lock briefly
 
 
@@ -107,13 +106,13 @@ class LocalCopy(Generic[S]):
             return None
         try:
             return self._try_to_answer(held, compute, commands, mirrors)
-        except NotNow as reason:
-            logger.info("The copy of %s is renewed: %s", self.name, reason)
+        except NotNow as error:
+            self._start_worker(reason=str(error))
         except Exception:
             # A page must not fail because of a copy.
             logger.exception("The copy of %s is of no use and is made again", self.name)
             self._forget_held(held)
-        self._start_worker()
+            self._start_worker()
         return None
 
     def _try_to_answer(
@@ -219,8 +218,8 @@ class LocalCopy(Generic[S]):
     def _is_working(self) -> bool:
         return self._worker is not None and self._worker.is_alive()
 
-    def _start_worker(self, *, at_once: bool = False) -> None:
-        """Start to load or update the copy, unless a thread is running or has just failed."""
+    def _start_worker(self, *, at_once: bool = False, reason: str = "") -> None:
+        """Start to load or update the copy, unless a thread is running or has just failed. reason: for the log."""
         # Read here, so that the thread usually needs no database.
         database_identity()
         with self._starting:
@@ -228,6 +227,8 @@ class LocalCopy(Generic[S]):
                 return
             if time.monotonic() < self._retry_at and not at_once:
                 return
+            if reason:
+                logger.info("The copy of %s is renewed: %s", self.name, reason)
             self._worker = threading.Thread(target=self._renew_copy, name=f"copy of {self.name}", daemon=True)
             self._worker.start()
 
@@ -289,15 +290,15 @@ class LocalCopy(Generic[S]):
         return found
 
     def _follow_feed(self, redis: RedisClient, held: _Held[S]) -> None:
-        """Apply the feed to its end. Raises NotNow if it was trimmed or is too long."""
-        taken = 0
-        while taken <= CATCH_UP:
+        """Apply the feed to its end. Raises NotNow if it was trimmed.
+
+        An entry takes half as long as a row of a new load, and a tenth as long as the relay needs to write it.
+        """
+        while True:
             asked = held.last
             later = cast("FeedEntries", redis.xrange(self._get_feed(), asked, "+", MAX_ENTRIES))
             if not later or later[0][0] != asked:
                 raise NotNow("the feed has been trimmed")
             if len(later) == 1:
                 return
-            taken += len(later) - 1
             self._apply_later(held, later)
-        raise NotNow("it is too far behind")

@@ -90,7 +90,7 @@ def main() -> int:
     os.environ.update(environment.generate_environment("http://127.0.0.1"))
     with RedisServer() as redis:
         os.environ.update(redis.environment())
-        cookies = _load()
+        cookies = load_readers()
         pages = [page for page in PAGES if options.only in page.name]
         # Without the relay's heartbeat every page would ask SQL what is pending.
         with run("manage.py", "mirror", "run"), run("manage.py", "rowcache", "run"):
@@ -99,7 +99,7 @@ def main() -> int:
     return 1 if any(row["met"] == "NO" for row in rows) else 0
 
 
-def _load() -> list[str]:
+def load_readers() -> list[str]:
     """Load the data, and return the cookies of the readers."""
     import django
 

@@ -15,4 +15,6 @@ STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
+# A hundred readers write as much as ten thousand.
+LIKE_RATES = POST_RATES = SHELF_RATES = ((1_000_000, 60),)
 MIDDLEWARE = [] if SERVER == "bare" else _MIDDLEWARE
