@@ -120,7 +120,7 @@ def test_guest_buys_a_book_on_a_phone_by_keyboard(
     page.goto("/")
     settled(page)
     find_book(page)
-    press(page, "Enter", page.locator(".buy button"))
+    press(page, "Enter", page.locator(".buy .button"))
     expect(page.locator("#mini-cart")).to_be_visible()
     press(page, "Enter", page.locator("#mini-cart .buttons a").last, most=3)
     typed = {
