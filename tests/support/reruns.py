@@ -31,18 +31,11 @@ def report(session: pytest.Session) -> None:
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if reporter is None or hasattr(session.config, "workerinput"):
         return
-    rerun = {found.nodeid: _describe_error(found) for found in reporter.stats.get("rerun", [])}
-    for name, error in sorted(rerun.items()):
-        reporter.write_line(f"\nran twice: {name}: {error}", yellow=True)
+    rerun = {found.nodeid: found for found in reporter.stats.get("rerun", [])}
+    for name, found in sorted(rerun.items()):
+        reporter.write_line(f"\n{found.longreprtext}\nran twice: {name}", yellow=True)
     count = len(rerun) + int(os.environ.get(RERUNS_BEFORE, "0"))
     if rerun and count > MAX_RERUNS:
         reporter.write_line(f"{count} tests ran twice, at most {MAX_RERUNS} may", red=True)
         if session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
-
-
-def _describe_error(found: pytest.TestReport) -> str:
-    """Return the first line of the error that ended the first run."""
-    crash = getattr(found.longrepr, "reprcrash", None)
-    lines = (crash.message if crash else found.longreprtext).splitlines()
-    return lines[0] if lines else "no error text"
