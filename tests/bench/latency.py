@@ -146,7 +146,8 @@ def send(port: int, action: Action, cookies: Sequence[str], rate: float = 0) -> 
         )
     )
     connections = READERS if rate else CONNECTIONS
-    command = ["wrk", "-t1", f"-c{connections}", f"-d{SECONDS}s", "-s", str(script), f"http://127.0.0.1:{port}"]
+    limits = [f"-c{connections}", f"-d{SECONDS}s", "--timeout", "30s"]
+    command = ["wrk", "-t1", *limits, "-s", str(script), f"http://127.0.0.1:{port}"]
     output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     found = RESULT.search(output)
     if FAILED.search(output) or not found:
