@@ -146,7 +146,7 @@ def test_replies_belong_to_the_answer_that_requested_them(mirrored: FedItems, lo
     added = Item.objects.create(name="added", score=9)
 
     def newest(structure: Plain) -> str:
-        return max(str(entry[1]) for entry in structure.held.values() if entry[0] == "titems:score")
+        return max((str(entry[1]) for entry in structure.held.values() if entry[0] == "titems:score"), key=int)
 
     answer = loaded.ask(newest, lambda pipe, pk: pipe.get(mirrored.record_key(pk)))
     assert answer is not None
