@@ -150,8 +150,8 @@ class Capture(ABC):
         """
 
     @abstractmethod
-    def end_bulk_load(self) -> None:
-        """Let inserts of this transaction append changes of their rows again."""
+    def end_bulk_load(self, tables: Collection[str]) -> None:
+        """Let inserts of this transaction into these tables append changes of their rows again."""
 
     @abstractmethod
     def lock(self) -> None:

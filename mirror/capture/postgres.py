@@ -165,7 +165,7 @@ class PostgresCapture(Capture):
             names = list(map(self.quote, tables))
             cursor.execute(BEGIN_BULK_LOAD, [LOADED_TABLES, names])
 
-    def end_bulk_load(self) -> None:
+    def end_bulk_load(self, tables: Collection[str]) -> None:
         with self.connection.cursor() as cursor:
             cursor.execute("SELECT set_config(%s, '', true)", [LOADED_TABLES])
 

@@ -40,10 +40,12 @@ class SqliteCapture(Capture):
                 [(name, WHOLE, BULK_LOAD) for name in find_filled_mirrors(tables)],
             )
 
-    def end_bulk_load(self) -> None:
+    def end_bulk_load(self, tables: Collection[str]) -> None:
+        ended = "SET error = '' WHERE applied_at IS NULL AND mirror = %s AND key = %s AND error = %s"
         with self.connection.cursor() as cursor:
-            cursor.execute(
-                f"UPDATE {self.quote(self.outbox)} SET error = '' WHERE applied_at IS NULL AND error = %s", [BULK_LOAD]
+            cursor.executemany(
+                f"UPDATE {self.quote(self.outbox)} {ended}",
+                [(name, WHOLE, BULK_LOAD) for name in find_filled_mirrors(tables)],
             )
 
     def lock(self) -> None:
@@ -116,14 +118,16 @@ class SqliteCapture(Capture):
         return f"{statement} {head} {old} WHERE ({self._compare_rows(insert.columns)}) AND {old} IS NOT NULL;"
 
     def _is_not_loading(self, insert: Insert) -> str:
-        """Return the condition that no change of everything with the mark of a bulk load is pending.
+        """Return the condition that the newest pending change of everything has no mark of a bulk load.
 
         SQLite has one writer at a time, so the mark is that of the present transaction. If it were ever left behind,
-        the pending change would still cover every row that is written before it is applied.
+        the pending change would still cover every row that is written before it is applied. The changes of earlier
+        transactions of the load are not read: there may be hundreds.
         """
         return (
-            f"NOT EXISTS (SELECT 1 FROM {self.quote(self.outbox)} WHERE applied_at IS NULL"
-            f" AND mirror = {literal(insert.mirror)} AND key = {literal(WHOLE)} AND error = {literal(BULK_LOAD)})"
+            f"(SELECT error FROM {self.quote(self.outbox)} WHERE applied_at IS NULL"
+            f" AND mirror = {literal(insert.mirror)} AND key = {literal(WHOLE)}"
+            f" ORDER BY created_at DESC LIMIT 1) IS NOT {literal(BULK_LOAD)}"
         )
 
     def _compare_rows(self, columns: Sequence[str]) -> str:

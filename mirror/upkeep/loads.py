@@ -49,7 +49,7 @@ class BulkLoad:
             capture.begin_bulk_load(self._tables)
             yield
             # A caller's transaction may go on after this block. A rollback ends the load by itself.
-            capture.end_bulk_load()
+            capture.end_bulk_load(self._tables)
 
 
 @contextmanager

@@ -71,6 +71,28 @@ def test_loaded_rows_are_in_redis_at_the_end_without_a_change_of_their_own(redis
     assert_rows_arrived(redis)
 
 
+@pytest.mark.only_on("sqlite")
+def test_earlier_transactions_of_a_load_make_no_insertion_slower() -> None:
+    steps = 0
+
+    def count() -> int:
+        nonlocal steps
+        steps += 1
+        return 0
+
+    taken = []
+    with bulk_load(Item) as load:
+        for number in range(30):
+            with load.atomic():
+                steps = 0
+                connection.connection.set_progress_handler(count, 1)
+                add_items(f"item {number}")
+                connection.connection.set_progress_handler(None, 1)
+            taken.append(steps)
+    assert taken[0] > 0
+    assert max(taken[1:]) < taken[1] + 30, "fewer than one step for each earlier transaction"
+
+
 def test_mirrors_are_cold_before_the_first_row_and_others_stay_warm() -> None:
     with bulk_load(Item) as load:
         assert sorted(list_cold(*LOADED, "tfollow")) == sorted(LOADED)
