@@ -30,7 +30,7 @@ logger = logging.getLogger("mirror")
 COPY_WAIT_SECONDS: Final = 10.0  # how long ``LocalCopy.ensure_loaded`` waits
 COPY_RETRY_SECONDS: Final = 1.0  # how long a local copy waits after a failed load
 
-MAX_ENTRIES = 200  # feed entries that a request applies; more are left to the thread
+MAX_ENTRIES = 2_000  # feed entries that a request applies; more are left to the thread
 SLICE = 20  # feed entries applied at a time, to hold the lock briefly
 
 
