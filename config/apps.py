@@ -1,5 +1,6 @@
 """The site itself as a Django application, so that Django finds its checks, commands and templates."""
 
+import gc
 import logging
 
 from django.apps import AppConfig
@@ -32,3 +33,6 @@ class SiteConfig(AppConfig):
         request_finished.disconnect(close_caches)
         if settings.SENTRY_DSN:
             reports.start_reports(settings.SENTRY_DSN)
+        # It was disabled when the package was imported.
+        gc.freeze()
+        gc.enable()

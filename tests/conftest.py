@@ -102,10 +102,9 @@ import django
 
 from tools import messages
 
-gc.disable()  # until all tests are imported: most of these objects stay
-
 messages.compile_all()
 django.setup()
+gc.disable()  # until all tests are imported: most of these objects stay
 del os.environ["DJANGO_SETTINGS_MODULE"]  # the workers of xdist inherit this environment
 
 if _database == "sqlite":
