@@ -14,7 +14,7 @@ ROOT: Final = Path(settings.BASE_DIR)
 DOCS: Final = ROOT / "docs"
 README: Final = (ROOT / "README.md").read_text()
 CONFIGURATION: Final = (DOCS / "configuration.md").read_text()
-COMMANDS: Final = (DOCS / "commands.md").read_text()
+COMMANDS: Final = (DOCS / "commands.md").read_text() + (DOCS / "mirror.md").read_text()
 PAGES: Final = sorted([ROOT / "README.md", *DOCS.rglob("*.md")])
 
 
