@@ -14,7 +14,7 @@ ROOT: Final = Path(settings.BASE_DIR)
 DOCS: Final = ROOT / "docs"
 README: Final = (ROOT / "README.md").read_text()
 CONFIGURATION: Final = (DOCS / "configuration.md").read_text()
-COMMANDS: Final = (DOCS / "commands.md").read_text()
+COMMANDS: Final = (DOCS / "commands.md").read_text() + (DOCS / "mirror.md").read_text()
 PAGES: Final = sorted([ROOT / "README.md", *DOCS.rglob("*.md")])
 
 
@@ -77,7 +77,7 @@ def test_every_link_leads_to_a_page_and_a_heading(page: Path) -> None:
 def test_every_decision_is_complete_and_in_the_index() -> None:
     index = (DOCS / "decisions" / "README.md").read_text()
     decisions = sorted((DOCS / "decisions").glob("[!R]*.md"))
-    assert 20 < len(decisions) <= 40
+    assert 15 < len(decisions) <= 40
     for decision in decisions:
         text = decision.read_text()
         title = text.splitlines()[0].removeprefix("# ")

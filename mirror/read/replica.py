@@ -2,6 +2,9 @@
 
 >>> if found is None:
 ...     return ask_sql(["book"], lambda: load_book(7))
+
+For callers with heavy statements of public pages. No database router does this, because routers ignore raw cursors and
+know no mirrors. Drains, rebuilds and verifications never use the replica.
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""Draining keys: the only code that writes mirrored entries.
+"""Draining keys: the only code that writes mirrored entries, apart from pushes (``mirror.windows.deliver``).
 
 Correctness depends on the order of the steps, none of which may be moved:
 

@@ -1,6 +1,8 @@
-"""Nine faults found in a comparable site, each tried here. Those that need real processes are in
-``tests/faults/test_social_away.py`` (7 and 8), ``test_social_import.py`` and ``test_fanout_killed.py`` (6).
-``docs/architecture.md`` has the table of all nine.
+"""Nine faults found in a comparable site. Most are tried here, some by real processes in ``tests/faults/``:
+
+- 6: bulk work delayed a post; a killed worker lost deliveries (``test_social_import.py``, ``test_fanout_killed.py``)
+- 7: without the broker a request failed, and its retry wrote twice; 8: without Redis error pages, or no response
+  (``test_social_away.py``)
 """
 
 from collections.abc import Iterator
