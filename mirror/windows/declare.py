@@ -7,7 +7,7 @@ from asgiref.sync import sync_to_async
 
 from mirror.declare.mirrors import Mirror, can_hold, get_primary
 from mirror.declare.questions import AskSql, Question, answer, slot
-from mirror.declare.readers.structure import write_pk
+from mirror.declare.readers.structure import read_number, write_pk
 from mirror.redis.types import RedisPipeline
 from mirror.utils.rows import all_rows
 from mirror.windows import reading
@@ -58,6 +58,7 @@ class WindowMirror(Mirror):
         assert isinstance(mirror, WindowMirror)
         if cls.find_below is WindowMirror.find_below:
             raise TypeError(f"{cls.__qualname__} needs find_below(), by which SQL continues latest()")
+        limit = read_number(limit)
         if limit <= 0:
             return []
 

@@ -178,6 +178,23 @@ def test_pages_of_rankings_are_equal_in_both_directions(engine: str, items: list
 
 
 @ENGINES
+def test_numbers_of_a_request_are_accepted(engine: str, items: list[Item]) -> None:
+    """A visitor may ask for the page 10**30."""
+    huge, place = 10**30, Place(str(items[-1].pk), "5.0")  # type: ignore[arg-type]
+    pks = {item.pk for item in items}
+    with only(engine):
+        for key in ("read_scores", "{read_group}:one"):
+            assert ReadItem.top(key, 1, start=huge) == []
+            assert ReadItem.bottom(key, huge, start=huge) == []
+            assert set(ReadItem.top(key, huge)) <= pks
+            assert ReadItem.page(key, huge, after=place) == []
+            assert ReadItem.page(key, huge, after=place, descending=True)
+        assert ReadItem.top("read_scores", True) == ReadItem.top("read_scores", 1)
+        assert ReadItem.members("read_hidden", huge) == {items[4].pk}
+        assert len(ReadItem.names("read_names", huge)) == len(items)
+
+
+@ENGINES
 def test_counts_ranks_and_scores_are_equal(engine: str, items: list[Item]) -> None:
     with only(engine):
         assert ReadItem.count("read_scores") == ReadItem.count("{read_label}:red") == ReadItem.count("read_names") == 12
@@ -344,11 +361,27 @@ def test_mistakes_of_callers_are_errors_whoever_answers(is_by_sql: bool) -> None
             lambda: ReadItem.filter_members("read_hidden", [row]),
             lambda: ReadItem.rank("read_scores", row),
             lambda: ReadItem.score("read_scores", row),
+            lambda: ReadItem.page("read_scores", 1, after=Place(row, 0.0)),
             lambda: NotesOfWriter.latest(row, 1),
         ]
         for reader in readers:
             with pytest.raises(TypeError, match=r"not a row of mirrortest\.Item: pass its pk"):
                 reader()
+        readers = [
+            lambda: ReadItem.members("read_hidden", 1.5),  # type: ignore[arg-type]
+            lambda: ReadItem.top("read_scores", 1.5),  # type: ignore[arg-type]
+            lambda: ReadItem.bottom("read_scores", 1, "2"),  # type: ignore[arg-type]
+            lambda: ReadItem.page("read_scores", 1.5),  # type: ignore[arg-type]
+            lambda: ReadItem.names("read_names", 1.5),  # type: ignore[arg-type]
+            lambda: NotesOfWriter.latest(1, 1.5),  # type: ignore[arg-type]
+        ]
+        for reader in readers:
+            with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
+                reader()
+        with pytest.raises(ValueError, match="limit is -1, and has to be at least 0"):
+            ReadItem.members("read_hidden", -1)
+        with pytest.raises(ValueError, match="start is -1, and has to be at least 0"):
+            ReadItem.top("read_scores", 1, -1)
         registry.unregister("read_item")
         with pytest.raises(registry.UnknownMirror):
             ReadItem.get(1)

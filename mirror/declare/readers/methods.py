@@ -17,7 +17,7 @@ from mirror.declare.readers.places import (
     write_bound,
 )
 from mirror.declare.readers.scores import Bound
-from mirror.declare.readers.structure import Structure, find_structure, write_pk
+from mirror.declare.readers.structure import Structure, find_structure, read_number, write_pk
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as TypeVarWithDefault
@@ -80,8 +80,14 @@ class Readers(Generic[R]):
 
     @classmethod
     def members(cls, key: str, limit: int | None = None) -> set[Any]:
-        """Return the members of the ``SetOf`` at ``key``: all of them, or any ``limit`` of them."""
+        """Return the members of the ``SetOf`` at ``key``: all of them, or any ``limit`` of them.
+
+        Raises ValueError for a ``limit`` below zero.
+        """
         structure = find_structure(cls, key, SetOf)
+        if limit is not None:
+            limit = read_number(limit)
+            _refuse_negative("limit", limit)
 
         def add_commands(pipe: "RedisPipeline") -> None:
             for name in structure.keys:
@@ -158,13 +164,13 @@ class Readers(Generic[R]):
 
         ``start`` of them are skipped. Raises ValueError for a ``start`` below zero.
         """
-        places = cls._find_places(key, PlaceRange(count, is_descending=True, start=start))
+        places = cls._find_places(key, PlaceRange(read_number(count), is_descending=True, start=read_number(start)))
         return [place.pk for place in places]
 
     @classmethod
     def bottom(cls, key: str, count: int, start: int = 0) -> list[Any]:
         """Return the ``count`` members with the lowest scores, the lowest first, in the same way as ``top``."""
-        places = cls._find_places(key, PlaceRange(count, start=start))
+        places = cls._find_places(key, PlaceRange(read_number(count), start=read_number(start)))
         return [place.pk for place in places]
 
     @classmethod
@@ -182,7 +188,10 @@ class Readers(Generic[R]):
 
         after: the last place of the page before. low, high: numbers, dates or times, both inclusive.
         """
-        return cls._find_places(key, PlaceRange(count, after, low, high, descending))
+        if after is not None:
+            # As from a query string, where both are text
+            after = Place(write_pk(after.pk), float(after.score))
+        return cls._find_places(key, PlaceRange(read_number(count), after, low, high, descending))
 
     @classmethod
     def count(cls, key: str, low: Bound = None, high: Bound = None) -> int:
@@ -315,8 +324,8 @@ class Readers(Generic[R]):
         after: the last name of the page before.
         """
         structure = find_structure(cls, key, Alphabetical)
-        asked = NameRange(count, prefix, after, descending)
-        if count <= 0:
+        asked = NameRange(read_number(count), prefix, after, descending)
+        if asked.size <= 0:
             return []
         return _answer_question(
             structure,
@@ -445,8 +454,7 @@ class Readers(Generic[R]):
 
     @classmethod
     def _find_places(cls, key: str, asked: PlaceRange) -> list[Place]:
-        if asked.start < 0:
-            raise ValueError(f"start is {asked.start}, and has to be at least 0")
+        _refuse_negative("start", asked.start)
         structure = find_structure(cls, key, Ranking)
         if asked.size <= 0:
             return []
@@ -477,6 +485,11 @@ class Readers(Generic[R]):
         if _can_combine(structures):
             return _combine_in_redis(command, structures, join)
         return _combine_here(structures, join)
+
+
+def _refuse_negative(name: str, number: int) -> None:
+    if number < 0:
+        raise ValueError(f"{name} is {number}, and has to be at least 0")
 
 
 def _combine_in_redis(command: str, structures: Sequence[Structure], join: Join) -> set[Any]:

@@ -1,12 +1,13 @@
 """The structure in Redis that a reader asks about, and its members in SQL."""
 
+import operator
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar
 
 from django.db import connections, models
 from django.utils import timezone
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from mirror.declare.readers.methods import Readers
 
 MAX_CANDIDATES = 100  # ways to divide a key into values
+MAX_NUMBER = 2**53  # of members: more than any structure has, and valid in SQL, in commands and in Lua
 TEXT, SCORE, COMPARED = "mirror_text", "mirror_score", "mirror_compared"
 S = TypeVar("S", bound=float)
 
@@ -35,6 +37,11 @@ def write_pk(pk: object) -> str:
     if isinstance(pk, models.Model):
         raise TypeError(f"readers expect a primary key, not a row of {pk._meta.label}: pass its pk")
     return str(pk)
+
+
+def read_number(number: SupportsIndex) -> int:
+    """Return a number of members, at most ``MAX_NUMBER``. Raises TypeError for one that is no integer."""
+    return min(int(operator.index(number)), MAX_NUMBER)
 
 
 @dataclass(frozen=True)
