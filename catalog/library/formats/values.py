@@ -10,7 +10,7 @@ from catalog.values.isbns import find_isbns
 FIRST_YEAR: Final = 1000
 _DAY: Final = re.compile(r"(\d{4})[-/.](\d{1,2})(?:[-/.](\d{1,2}))?")
 _AMERICAN: Final = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4}|\d{2})")
-_GERMAN: Final = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})")
+_DAY_FIRST: Final = re.compile(r"(\d{1,2})[.-](\d{1,2})[.-](\d{4})")
 _YEAR: Final = re.compile(r"\d{4}")
 _NAMED: Final = re.compile(r"(?:(\d{1,2})\s+)?([A-Za-z]{3})[a-z]*\.?(?:\s+(\d{1,2}),?)?\s+(\d{4})")
 _MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -44,7 +44,7 @@ def parse_date(text: str) -> ImportedDate | None:
     if found := _DAY.match(text):
         year, month, day = (int(part) if part else 0 for part in found.groups())
         return _make_date(year, month, day)
-    if found := _GERMAN.fullmatch(text):
+    if found := _DAY_FIRST.fullmatch(text):
         day, month, year = map(int, found.groups())
         return _make_date(year, month, day)
     if found := _AMERICAN.fullmatch(text):
@@ -55,6 +55,18 @@ def parse_date(text: str) -> ImportedDate | None:
         month = _MONTHS.index(name.lower()) + 1 if name.lower() in _MONTHS else 0
         return _make_date(int(written), month, int(before or after or 0))
     return None
+
+
+def is_day_first(text: str) -> bool:
+    """Return whether a date with slashes has no month in the first place, where Americans write it."""
+    found = _AMERICAN.fullmatch(text)
+    return found is not None and int(found[1]) > 12
+
+
+def write_day_first(text: str) -> str:
+    """Return a date with slashes as one that ``parse_date`` reads with the day first, and any other text as it is."""
+    found = _AMERICAN.fullmatch(text)
+    return ".".join(found.groups()) if found else text
 
 
 def _make_date(year: int, month: int, day: int) -> ImportedDate | None:

@@ -94,6 +94,22 @@ def test_lists_of_isbns_and_spreadsheets() -> None:
     assert (found.isbns, found.title, found.authors) == (("9780061120084",), "T", ("A", "B"))
 
 
+def test_files_that_spreadsheets_wrote() -> None:
+    rows = "1,沙丘,弗兰克·赫伯特,,,,,5,4,,,,,,{},03/02/2019,,,read,好看,,,1,1\n"
+    first, second = rows.format("13/05/2020"), rows.format("04/06/2020").replace("沙丘", "基地")
+    # One row has the day first, so all have it. Excel in China writes GB 18030.
+    one, two = read((GOODREADS + first + second).encode("gb18030"))
+    assert (one.title, one.review, two.title) == ("沙丘", "好看", "基地")
+    assert [book.readings[0].end for book in (one, two)] == [(date(2020, 5, 13), False), (date(2020, 6, 4), False)]
+    assert (one.added_on, two.added_on) == (date(2019, 2, 3), date(2019, 2, 3))
+    # No row tells, so the month is first.
+    (one,) = read((GOODREADS + second).encode())
+    assert (one.readings[0].end, one.added_on) == ((date(2020, 4, 6), False), date(2019, 3, 2))
+    text = "sep=;\r\n\r\n" + (GOODREADS + first).replace(",", ";")
+    (one,) = read(text.encode())
+    assert (one.shelf, one.stars) == ("read", 10)
+
+
 def test_refused_files(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "MAX_ROWS", 2)
     monkeypatch.setattr(files, "MAX_CELL_LENGTH", 50)
@@ -191,8 +207,9 @@ def test_what_a_row_tells_of_shelves_and_readings() -> None:
 def test_cells() -> None:
     days = {
         "2021/03/04": date(2021, 3, 4), "2021-3-4": date(2021, 3, 4), "[2016-05-08]": date(2016, 5, 8),
-        "04.03.2021": date(2021, 3, 4), "3/14/2021": date(2021, 3, 14), "3/14/21": date(2021, 3, 14),
-        "Mar 4, 2021": date(2021, 3, 4), "4 March 2021": date(2021, 3, 4), "2021": date(2021, 12, 31),
+        "04.03.2021": date(2021, 3, 4), "4-3-2021": date(2021, 3, 4), "3/14/2021": date(2021, 3, 14),
+        "3/14/21": date(2021, 3, 14), "Mar 4, 2021": date(2021, 3, 4),
+        "4 March 2021": date(2021, 3, 4), "2021": date(2021, 12, 31),
         "2021-05": date(2021, 12, 31), "May 2021": date(2021, 12, 31), "2021/02/30": None, "0021": None, "soon": None,
     }  # fmt: skip
     assert {text: (found := parse_date(text)) and found.day for text in days} == days
