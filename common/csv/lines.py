@@ -17,6 +17,8 @@ _ESCAPED: Final = re.compile(r"""(?:^|(?<=[;\r\n]))'(?=["\s]*[=+\-@|%\t\r\nï¼ï¼
 _DELIMITERS: Final = (",", ";", "\t")
 _BYTE_ORDER_MARKS: Final = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 
+_HIGH_BYTES: Final = re.compile(rb"[\x80-\xff]+")
+
 
 class CsvRow(NamedTuple):
     """A row of a CSV file. line: the number of its first line. is_repaired: its quotes were in the wrong place."""
@@ -73,7 +75,10 @@ class CsvReader:
 
 
 def decode(content: bytes) -> str:
-    """Return the text of a file: UTF-8 or UTF-16 with a mark, UTF-16 without one, UTF-8, or Windows' Latin letters."""
+    """Return the text of a file: UTF-8 or UTF-16 with a mark, UTF-16 without one, UTF-8, or what Excel writes.
+
+    Excel writes Windows' Latin letters, or GB 18030 in China.
+    """
     for mark, encoding in _BYTE_ORDER_MARKS:
         if content.startswith(mark):
             return content.decode(encoding, errors="replace")
@@ -84,8 +89,15 @@ def decode(content: bytes) -> str:
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError:
-        # Five bytes have no meaning in it.
-        return content.decode("cp1252", errors="replace")
+        # Five bytes have no meaning in Latin letters.
+        encoding = "gb18030" if _is_chinese(content) else "cp1252"
+        return content.decode(encoding, errors="replace")
+
+
+def _is_chinese(content: bytes) -> bool:
+    """Return whether bytes above 127 come in pairs, as in GB 18030. Single ones are letters with accents."""
+    runs = _HIGH_BYTES.findall(content)
+    return sum(len(run) % 2 for run in runs) < len(runs) / 2
 
 
 def find_delimiter(text: str) -> str:

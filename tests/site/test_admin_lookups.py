@@ -158,3 +158,12 @@ def test_sessions_of_one_user_are_found_by_the_link(staff: Client) -> None:
     page = staff.get("/admin/accounts/session/", {"user__id__exact": carol.pk})
     assert {row.user_id for row in page.context["cl"].result_list} == {carol.pk}
     assert Session.objects.exclude(user=carol).exists()
+
+
+@pytest.mark.also_on("sqlite")
+def test_no_key_in_an_address_breaks_the_page_of_a_row() -> None:
+    request = RequestFactory().get("/")
+    request.user = User.objects.create_superuser("carol")
+    for page, address in list_pages():
+        for value in VALUES:
+            assert page.get_object(request, value) is None, f"{address}{value[:20]!r}"

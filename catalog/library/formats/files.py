@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 
 from catalog.library.formats.own import read_export
 from catalog.library.formats.services import SERVICES, Service
+from catalog.library.formats.values import is_day_first, write_day_first
 from catalog.values.isbns import find_isbns
 from common.csv import CsvReader, CsvRow, UnreadableRow, decode, find_delimiter, unescape_formula
 
@@ -37,11 +38,13 @@ def read_table(content: bytes) -> Table:
         return _read_json(text)
     delimiter = find_delimiter(text)
     lines = _read_lines(text, delimiter)
-    first = next(lines, None)
+    first = next(filter(_has_text, lines), None)
     header = [name.strip() for name in first.cells] if first else []
     service = find_service(header)
     # Without a header: one ISBN a line, or several.
     rows = _read_isbns(text) if service is None else list(_read_rows(service, header, lines))
+    if service is not None:
+        _unify_dates(service, rows)
     if not rows and service is not None:
         raise FileRefused(_("This file is empty. Choose another one."))
     if not rows:
@@ -82,6 +85,23 @@ def _read_lines(text: str, delimiter: str) -> Iterator[CsvRow]:
             yield row
     except UnreadableRow as error:
         raise _refuse_line(error.line) from error
+
+
+def _has_text(line: CsvRow) -> bool:
+    """Return whether a line is neither empty nor "sep=;", with which a file tells Excel its delimiter."""
+    text = "".join(line.cells).strip()
+    return text not in ("", "sep=")
+
+
+def _unify_dates(service: Service, rows: list[dict[str, str]]) -> None:
+    """Write dates such as "31/12/2020" with points in all rows if one row has the day first.
+
+    Spreadsheets write dates as their country does. Only the file as a whole tells what "01/02/2020" means.
+    """
+    cells = [(row, column) for row in rows for column in service.dates if column in row]
+    if any(is_day_first(row[column]) for row, column in cells):
+        for row, column in cells:
+            row[column] = write_day_first(row[column])
 
 
 def _refuse_line(line: int) -> FileRefused:

@@ -46,11 +46,16 @@ class Service:
     is_own: bool = False
 
     @property
+    def dates(self) -> tuple[str, ...]:
+        """The columns with dates."""
+        return (self.added, self.started, self.finished, self.readings)
+
+    @property
     def columns(self) -> frozenset[str]:
         """The columns that are kept of a file."""
-        single = (self.title, self.goodreads_id, self.stars, self.shelf, self.added, self.started, self.finished)
-        more = (self.readings, self.given_up, self.times_read, self.review, self.spoiler)
-        return frozenset(single + more + self.authors + self.ids + self.tags) - {""}
+        single = (self.title, self.goodreads_id, self.stars, self.shelf)
+        more = (self.given_up, self.times_read, self.review, self.spoiler)
+        return frozenset(single + more + self.dates + self.authors + self.ids + self.tags) - {""}
 
 
 _ALL: Final = (

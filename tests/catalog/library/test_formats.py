@@ -94,6 +94,22 @@ def test_lists_of_isbns_and_spreadsheets() -> None:
     assert (found.isbns, found.title, found.authors) == (("9780061120084",), "T", ("A", "B"))
 
 
+def test_files_that_spreadsheets_wrote() -> None:
+    rows = "1,沙丘,弗兰克·赫伯特,,,,,5,4,,,,,,{},03/02/2019,,,read,好看,,,1,1\n"
+    first, second = rows.format("13/05/2020"), rows.format("04/06/2020").replace("沙丘", "基地")
+    # One row has the day first, so all have it. Excel in China writes GB 18030.
+    one, two = read((GOODREADS + first + second).encode("gb18030"))
+    assert (one.title, one.review, two.title) == ("沙丘", "好看", "基地")
+    assert [book.readings[0].end for book in (one, two)] == [(date(2020, 5, 13), False), (date(2020, 6, 4), False)]
+    assert (one.added_on, two.added_on) == (date(2019, 2, 3), date(2019, 2, 3))
+    # No row tells, so the month is first.
+    (one,) = read((GOODREADS + second).encode())
+    assert (one.readings[0].end, one.added_on) == ((date(2020, 4, 6), False), date(2019, 3, 2))
+    text = "sep=;\r\n\r\n" + (GOODREADS + first).replace(",", ";")
+    (one,) = read(text.encode())
+    assert (one.shelf, one.stars) == ("read", 10)
+
+
 def test_refused_files(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "MAX_ROWS", 2)
     monkeypatch.setattr(files, "MAX_CELL_LENGTH", 50)
@@ -191,8 +207,9 @@ def test_what_a_row_tells_of_shelves_and_readings() -> None:
 def test_cells() -> None:
     days = {
         "2021/03/04": date(2021, 3, 4), "2021-3-4": date(2021, 3, 4), "[2016-05-08]": date(2016, 5, 8),
-        "04.03.2021": date(2021, 3, 4), "3/14/2021": date(2021, 3, 14), "3/14/21": date(2021, 3, 14),
-        "Mar 4, 2021": date(2021, 3, 4), "4 March 2021": date(2021, 3, 4), "2021": date(2021, 12, 31),
+        "04.03.2021": date(2021, 3, 4), "4-3-2021": date(2021, 3, 4), "3/14/2021": date(2021, 3, 14),
+        "3/14/21": date(2021, 3, 14), "Mar 4, 2021": date(2021, 3, 4),
+        "4 March 2021": date(2021, 3, 4), "2021": date(2021, 12, 31),
         "2021-05": date(2021, 12, 31), "May 2021": date(2021, 12, 31), "2021/02/30": None, "0021": None, "soon": None,
     }  # fmt: skip
     assert {text: (found := parse_date(text)) and found.day for text in days} == days
@@ -201,3 +218,25 @@ def test_cells() -> None:
     stars = {"": None, "0": None, "5.0": 10, "4.75": 10, "0.1": 1, "6": None, "nan": None, "x": None, "3,5": 7}
     assert {text: parse_stars(text)[0] for text in stars} == stars
     assert convert_review("<script>x</script>a <spoiler>b</spoiler> &lt;c&gt; 1 < 2") == "xa ||b|| <c> 1 < 2"
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("<b>Plot: </b>good, <i>“Ha!”</i> fine", "**Plot**: good, “*Ha*!” fine"),
+        ("<b>注意：</b>好看", "**注意**：好看"),
+        ("<b>a <i>b</i></b> <i> c</i><b>!</b>", "**a *b***  *c*!"),
+        ("<b>a<br/><br/>b</b>", "**a**\n\n**b**"),
+        ("a<blockquote>b<br />c</blockquote>d", "a\n> b\n> c\n\nd"),
+        ("<div>a</div><div>b</div><ul><li>c</li><li>d</li></ul>e", "a\nb\n\n\n- c\n- d\n\ne"),
+        ('<a target="_blank" href="https://a.example/">b</a> <a>c</a>', "[b](https://a.example/) c"),
+    ],
+)
+def test_html_of_a_review_becomes_markdown(written: str, expected: str) -> None:
+    assert convert_review(written) == expected
+
+
+@pytest.mark.parametrize("part", ["<a href=x>", "<a ", "<b>", "<b ", "<li", "</p> ", "<a href=", " href="])
+def test_the_time_of_a_review_is_linear(part: str) -> None:
+    # Quadratic time would be minutes, and the time limit of a test ends it.
+    convert_review("<a " + part * 300_000)
