@@ -62,6 +62,16 @@ def test_rows_are_one_line_with_equal_buttons(reader: Page) -> None:
         assert find_overflows(reader, [320, 1280]) == []
 
 
+def test_phones_show_two_cards_of_a_list_beside_each_other(reader: Page) -> None:
+    reader.goto("/books/")
+    for width in (320, 390, 430):
+        resize(reader, width)
+        tops = [top for top, *_ in reader.locator(".cards > .card").evaluate_all(MEASURE)]
+        assert tops[0] == tops[1] < tops[2], width
+    with text_size(reader, 200):
+        assert find_overflows(reader, [320, 390]) == []
+
+
 def test_titles_authors_and_series_follow_each_other(reader: Page) -> None:
     for path in ("/", "/books/"):
         reader.goto(path)

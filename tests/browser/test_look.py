@@ -313,6 +313,7 @@ def test_pages_of_a_post_and_a_reader_have_a_column_beside_the_posts(
     page.goto(f"/posts/{post.pk}/")
     expect(page.locator(".post-side")).to_be_visible(visible=width == 1280)
     expect(page.locator(".post .post-book")).to_be_visible(visible=width == 390)
+    beside_post = page.locator(".post-side").bounding_box()
     page.goto("/u/alice/")
     favourites, first = page.locator(".profile-about").bounding_box(), page.locator(".post").bounding_box()
     assert favourites
@@ -322,6 +323,19 @@ def test_pages_of_a_post_and_a_reader_have_a_column_beside_the_posts(
     else:
         assert favourites["y"] == first["y"]
         assert favourites["x"] > first["x"] + first["width"]
+        assert beside_post
+        assert (favourites["x"], favourites["width"]) == (beside_post["x"], beside_post["width"])
+
+
+def test_books_of_a_profile_without_posts_are_as_wide_as_the_page(open_page: OpenPage, live_server: LiveServer) -> None:
+    alice, book = User.objects.create_user("alice"), Book.objects.create(title="A fine book")
+    add_favourite(alice.pk, book.pk)
+    drain_all()
+    page = sign_in(open_page(viewport={"width": 1280, "height": 900}), alice, live_server)
+    page.goto("/u/alice/")
+    favourites = page.locator(".profile-about").bounding_box()
+    assert favourites
+    assert favourites["width"] == 1136
 
 
 @pytest.mark.parametrize("percent", [100, 200])

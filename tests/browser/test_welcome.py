@@ -99,6 +99,10 @@ def test_books_that_are_read_fill_their_column_and_next_volumes_stand_in_the_sid
         books, goal, volumes = page.evaluate(BOXES, ["#continue-reading", "#goal", "#next-volumes"])
         assert goal["top"] < volumes["top"], width
         assert (volumes["left"] > books["right"]) == is_beside, width
+        head, band = (page.locator(name).bounding_box() for name in (".head", ".band"))
+        assert head
+        assert band
+        assert (band["y"], band["width"]) == (head["y"] + head["height"], 1136 if is_beside else 358), width
     assert find_overflows(page, [320, 390, 768, 1280, 1920]) == []
     with text_size(page, 200):
         assert find_overflows(page, [320, 1280]) == []
