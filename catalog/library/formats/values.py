@@ -2,7 +2,9 @@
 
 import html
 import re
+from collections.abc import Callable
 from datetime import date
+from functools import partial
 from typing import Final, NamedTuple
 
 from catalog.values.isbns import find_isbns
@@ -14,14 +16,15 @@ _DAY_FIRST: Final = re.compile(r"(\d{1,2})[.-](\d{1,2})[.-](\d{4})")
 _YEAR: Final = re.compile(r"\d{4}")
 _NAMED: Final = re.compile(r"(?:(\d{1,2})\s+)?([A-Za-z]{3})[a-z]*\.?(?:\s+(\d{1,2}),?)?\s+(\d{4})")
 _MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_BREAK: Final = re.compile(r"<br\s*/?>|</p>\s*<p[^>]*>|</?p[^>]*>", re.IGNORECASE)
-_MARKS: Final = (
-    (re.compile(r"</?(?:b|strong)>", re.IGNORECASE), "**"),
-    (re.compile(r"</?(?:i|em)>", re.IGNORECASE), "*"),
-    (re.compile(r"<spoiler>|</spoiler>|\[/?spoiler\]", re.IGNORECASE), "||"),
-    (re.compile(r"</?blockquote>", re.IGNORECASE), "\n"),
-)
-_LINK: Final = re.compile(r"<a\s[^>]*href=[\"']?([^\"'\s>]+)[^>]*>(.*?)</a>", re.IGNORECASE | re.DOTALL)
+_BREAK: Final = re.compile(r"<br\s*/?>|</(p|div)>\s*<\1\b[^<>]*>|</?(?:p|div|h[1-6])\b[^<>]*>", re.IGNORECASE)
+_ITEM: Final = re.compile(r"<li\b[^<>]*>\s*", re.IGNORECASE)
+_LIST: Final = re.compile(r"</?[uo]l\b[^<>]*>\s*", re.IGNORECASE)
+_SPOILER: Final = re.compile(r"<spoiler>|</spoiler>|\[/?spoiler\]", re.IGNORECASE)
+_EMPHASIS: Final = {"b": "**", "strong": "**", "i": "*", "em": "*"}
+# Markdown has no emphasis that ends after a blank, or between a sign and a letter.
+_WORDS: Final = re.compile(r"^([^\w<>\n]*)([\w<>](?:.*[\w<>])?)", re.MULTILINE)
+_LINE: Final = re.compile(r"^", re.MULTILINE)
+_ADDRESS: Final = re.compile(r"\shref=[\"']?([^\"'\s]+)", re.IGNORECASE)
 _TAG: Final = re.compile(r"</?[a-zA-Z][^<>]*>")
 
 
@@ -122,11 +125,33 @@ def convert_review(text: str, *, is_spoiler: bool = False) -> str:
     >>> convert_review("A <b>good</b> one.<br/><br/>Read &amp; reread.")
     'A **good** one.\\n\\nRead & reread.'
     """
-    text = _LINK.sub(r"[\2](\1)", _BREAK.sub("\n", text))
-    for pattern, mark in _MARKS:
-        text = pattern.sub(mark, text)
+    text = _LIST.sub("\n\n", _ITEM.sub("\n- ", _BREAK.sub("\n", text)))
+    text = _replace_element(_SPOILER.sub("||", text), "a", _write_link)
+    for name, mark in _EMPHASIS.items():
+        text = _replace_element(text, name, partial(_emphasize, mark))
+    text = _replace_element(text, "blockquote", _write_quote)
     text = html.unescape(_TAG.sub("", text)).strip()
     if is_spoiler and text and "||" not in text:
         # A spoiler ends with its paragraph.
         return "\n".join(f"||{line.strip()}||" if line.strip() else "" for line in text.split("\n"))
     return text
+
+
+def _replace_element(text: str, name: str, replace: Callable[[str, str], str]) -> str:
+    """Replace the elements with this name by what ``replace`` returns for their attributes and their content."""
+    # Neither a tag nor the content has a further tag of this name, so no text takes more than linear time.
+    pattern = rf"<{name}\b([^<>]*)>([^<]*(?:<(?!/?{name}\b)[^<]*)*)</{name}>"
+    return re.sub(pattern, lambda found: replace(found[1], found[2]), text, flags=re.IGNORECASE)
+
+
+def _emphasize(mark: str, _: str, words: str) -> str:
+    return _WORDS.sub(rf"\1{mark}\2{mark}", words)
+
+
+def _write_link(attributes: str, words: str) -> str:
+    address = _ADDRESS.search(attributes)
+    return f"[{words}]({address[1]})" if address else words
+
+
+def _write_quote(_: str, words: str) -> str:
+    return f"\n{_LINE.sub('> ', words.strip())}\n\n"

@@ -218,3 +218,25 @@ def test_cells() -> None:
     stars = {"": None, "0": None, "5.0": 10, "4.75": 10, "0.1": 1, "6": None, "nan": None, "x": None, "3,5": 7}
     assert {text: parse_stars(text)[0] for text in stars} == stars
     assert convert_review("<script>x</script>a <spoiler>b</spoiler> &lt;c&gt; 1 < 2") == "xa ||b|| <c> 1 < 2"
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("<b>Plot: </b>good, <i>“Ha!”</i> fine", "**Plot**: good, “*Ha*!” fine"),
+        ("<b>注意：</b>好看", "**注意**：好看"),
+        ("<b>a <i>b</i></b> <i> c</i><b>!</b>", "**a *b***  *c*!"),
+        ("<b>a<br/><br/>b</b>", "**a**\n\n**b**"),
+        ("a<blockquote>b<br />c</blockquote>d", "a\n> b\n> c\n\nd"),
+        ("<div>a</div><div>b</div><ul><li>c</li><li>d</li></ul>e", "a\nb\n\n\n- c\n- d\n\ne"),
+        ('<a target="_blank" href="https://a.example/">b</a> <a>c</a>', "[b](https://a.example/) c"),
+    ],
+)
+def test_html_of_a_review_becomes_markdown(written: str, expected: str) -> None:
+    assert convert_review(written) == expected
+
+
+@pytest.mark.parametrize("part", ["<a href=x>", "<a ", "<b>", "<b ", "<li", "</p> ", "<a href=", " href="])
+def test_the_time_of_a_review_is_linear(part: str) -> None:
+    # Quadratic time would be minutes, and the time limit of a test ends it.
+    convert_review("<a " + part * 300_000)
