@@ -4,6 +4,7 @@ import html
 import re
 from collections.abc import Callable
 from datetime import date
+from functools import partial
 from typing import Final, NamedTuple
 
 from catalog.values.isbns import find_isbns
@@ -127,7 +128,7 @@ def convert_review(text: str, *, is_spoiler: bool = False) -> str:
     text = _LIST.sub("\n\n", _ITEM.sub("\n- ", _BREAK.sub("\n", text)))
     text = _replace_element(_SPOILER.sub("||", text), "a", _write_link)
     for name, mark in _EMPHASIS.items():
-        text = _replace_element(text, name, lambda _, words, mark=mark: _WORDS.sub(rf"\1{mark}\2{mark}", words))
+        text = _replace_element(text, name, partial(_emphasize, mark))
     text = _replace_element(text, "blockquote", _write_quote)
     text = html.unescape(_TAG.sub("", text)).strip()
     if is_spoiler and text and "||" not in text:
@@ -141,6 +142,10 @@ def _replace_element(text: str, name: str, replace: Callable[[str, str], str]) -
     # Neither a tag nor the content has a further tag of this name, so no text takes more than linear time.
     pattern = rf"<{name}\b([^<>]*)>([^<]*(?:<(?!/?{name}\b)[^<]*)*)</{name}>"
     return re.sub(pattern, lambda found: replace(found[1], found[2]), text, flags=re.IGNORECASE)
+
+
+def _emphasize(mark: str, _: str, words: str) -> str:
+    return _WORDS.sub(rf"\1{mark}\2{mark}", words)
 
 
 def _write_link(attributes: str, words: str) -> str:
