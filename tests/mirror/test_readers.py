@@ -134,6 +134,7 @@ def test_records_are_equal(engine: str, items: list[Item]) -> None:
         assert ReadItem.get(10**6) is None
         assert ReadItem.get("no number") is None
         assert list(ReadItem.get_many([items[5].pk, 10**6, items[1].pk])) == [items[5].pk, items[1].pk]
+        assert list(ReadItem.get_many([str(items[1].pk), items[1].pk])) == [str(items[1].pk), items[1].pk]
         assert ReadItem.get_many([]) == {}
 
 

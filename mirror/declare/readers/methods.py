@@ -68,13 +68,14 @@ class Readers(Generic[R]):
         The keys are those that were given, also if they are text.
         """
         mirror = slot.engine.get_mirror(cls)
-        wanted = {write_pk(pk): pk for pk in pks}
+        # Several given keys may have one text, like 7 and "7".
+        wanted = {pk: write_pk(pk) for pk in pks}
         if not mirror.has_record:
             raise TypeError(f"{cls.__qualname__} has no records to read")
         if not wanted:
             return {}
-        found = answer(slot.engine.ask_for_records(mirror, list(wanted)))
-        return {wanted[pk]: record for pk, record in found.items()}
+        found = answer(slot.engine.ask_for_records(mirror, list(dict.fromkeys(wanted.values()))))
+        return {pk: found[text] for pk, text in wanted.items() if text in found}
 
     # --- sets ---
 
