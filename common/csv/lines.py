@@ -9,9 +9,10 @@ from typing import Any, Final, NamedTuple
 # A spreadsheet starts a cell at the start of a field, and in many languages after each semicolon, also in quotes. Where
 # it expects semicolons, a comma does not end a field, so its quotes do not hold the lines of a text together.
 # Full-width signs start a formula in Japanese and Chinese.
-_FORMULA: Final = re.compile(
-    r"""(^|;)(?=["\s]*[=+\-@|%\t\r\n＝＋－＠｜％])|(?<=[\r\n])(?=["\s]*[=+\-@|%＝＋－＠｜％])"""
-)
+_FORMULA: Final = re.compile(r"""(^|;)(?=["\s]*[=+\-@|%\t\r\n＝＋－＠｜％])""")
+# Each run is found once: a condition at each of its line ends would take quadratic time.
+_BLANKS_BEFORE_SIGN: Final = re.compile(r"""(?<!["\s])["\s]+(?=[=+\-@|%＝＋－＠｜％])""")
+_LINE_END: Final = re.compile(r"[\r\n]")
 _ESCAPED: Final = re.compile(r"""(?:^|(?<=[;\r\n]))'(?=["\s]*[=+\-@|%\t\r\n＝＋－＠｜％])""")
 
 _DELIMITERS: Final = (",", ";", "\t")
@@ -108,7 +109,10 @@ def find_delimiter(text: str) -> str:
 
 def escape_formula(value: object) -> object:
     """Return a value that no spreadsheet executes: an apostrophe precedes text that would start a formula."""
-    return _FORMULA.sub(r"\1'", value) if isinstance(value, str) else value
+    if not isinstance(value, str):
+        return value
+    lines = _BLANKS_BEFORE_SIGN.sub(lambda found: _LINE_END.sub(r"\g<0>'", found[0]), value)
+    return _FORMULA.sub(r"\1'", lines)
 
 
 def unescape_formula(text: str) -> str:

@@ -6,7 +6,7 @@ import pytest
 
 from catalog.library.formats import FileRefused, ImportedBook, files, read_row, read_table
 from catalog.library.formats.values import convert_review, parse_date, parse_ranges, parse_stars
-from common.csv import write_lines
+from common.csv import escape_formula, unescape_formula, write_lines
 
 GOODREADS = (
     "Book Id,Title,Author,Author l-f,Additional Authors,ISBN,ISBN13,My Rating,Average Rating,Publisher,Binding,"
@@ -153,7 +153,19 @@ def test_json_that_is_no_export_is_refused(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize(
-    "text", ["=SUM(1)", "- one\n- two; - three", "@ann said", "+1;=2", "'quoted'", "a - b", '"=x"', "＝和\n-1\n'tis"]
+    "text",
+    [
+        "=SUM(1)",
+        "- one\n- two; - three",
+        "@ann said",
+        "+1;=2",
+        "'quoted'",
+        "a - b",
+        '"=x"',
+        "＝和\n-1\n'tis",
+        "a\n\n=b",
+        'a;\r\n"\n+b',
+    ],
 )
 def test_an_own_export_comes_back_without_its_guards(text: str) -> None:
     columns = GOODREADS.strip().split(",")
@@ -240,3 +252,10 @@ def test_html_of_a_review_becomes_markdown(written: str, expected: str) -> None:
 def test_the_time_of_a_review_is_linear(part: str) -> None:
     # Quadratic time would be minutes, and the time limit of a test ends it.
     convert_review("<a " + part * 300_000)
+
+
+@pytest.mark.parametrize("part", ["\n", '"\n', "; ", ";\n"])
+def test_the_time_of_an_export_is_linear(part: str) -> None:
+    text = "a" + part * 300_000 + "b"
+    is_same = unescape_formula(str(escape_formula(text))) == text
+    assert is_same
