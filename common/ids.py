@@ -16,4 +16,5 @@ def parse_ids(texts: Iterable[str]) -> list[int]:
 
 def parse_id(text: str) -> int | None:
     """Return a number from 0 to ``MAX_ID``, or None for any other text."""
-    return next((pk for pk in parse_ids([text]) if pk >= 0), None)
+    pk = int(text) if _NUMBER.fullmatch(text) else -1
+    return pk if 0 <= pk <= MAX_ID else None
