@@ -31,7 +31,10 @@ def fold(text: str) -> str:
     >>> fold("İSMAİL") == fold("ismail") == fold("ISMAIL")
     True
     """
-    text = unicodedata.normalize("NFKC", _ignorable_pattern.sub("", text[:MAX_FOLDED]))
+    text = text[:MAX_FOLDED]
+    if text.isascii():  # no step but the change of case concerns ASCII
+        return text.lower()
+    text = unicodedata.normalize("NFKC", _ignorable_pattern.sub("", text))
     text = unicodedata.normalize("NFKC", _ignorable_pattern.sub("", text).casefold())
     return unicodedata.normalize("NFKC", _dot_pattern.sub("", text.translate(_ONE_LETTER)))
 
