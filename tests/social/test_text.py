@@ -8,7 +8,14 @@ from django.core.exceptions import ValidationError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from social.content.cleaning import MAX_CHARACTERS, MAX_INPUT_CODE_POINTS, MAX_MARKS, clean, count_characters
+from social.content.cleaning import (
+    MAX_CHARACTERS,
+    MAX_INPUT_CODE_POINTS,
+    MAX_MARKS,
+    OF_REVIEWS,
+    clean,
+    count_characters,
+)
 
 ZWJ, ZWNJ, VS16 = "\u200d", "\u200c", "\ufe0f"
 FAMILY = "👩‍👩‍👧‍👦"
@@ -145,3 +152,9 @@ def test_long_piles_of_marks_are_cut_before_normalising(monkeypatch: pytest.Monk
     monkeypatch.setattr(unicodedata, "normalize", note)
     clean("a" + "\u0301\u0316" * 4000)
     assert max(map(len, seen)) == 1 + MAX_MARKS
+
+
+def test_the_time_of_a_long_run_of_blanks_is_linear() -> None:
+    # Quadratic time would be two minutes.
+    with pytest.raises(ValidationError):
+        clean("a" + " " * (OF_REVIEWS.input_code_points - 2) + "b", OF_REVIEWS)
