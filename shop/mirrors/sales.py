@@ -22,6 +22,7 @@ class SaleMirror(Mirror):
     """A sale's record, and its entry in the order by end."""
 
     model = Sale
+    version = 2
     key = keys.sale("{pk}")
     watches = (Watch(Sale), Watch(SaleItem, "sale_id"))
     indexes = (Ranking(keys.sales_by_end(), score="ends", sql=find_by_end),)

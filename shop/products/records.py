@@ -2,11 +2,16 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+from django.db.models import Count, F, Window
+from django.db.models.functions import RowNumber
 
 from mirror import Record
 from mirror.conf import database
 from shop.models import Product, Sale, SaleItem
+
+MAX_PRODUCTS_PER_SALE: Final = 60  # in the record of a sale, which every page with sales reads
 
 
 class SalePrice(NamedTuple):
@@ -30,13 +35,17 @@ class ProductRow(NamedTuple):
 
 
 class SaleRow(NamedTuple):
-    """A sale's columns. products: product ids with prices, in the order in which they were added."""
+    """A sale's columns. products: the ids of its first products with prices, in the order in which they were added.
+
+    total: the number of all its products.
+    """
 
     id: int
     name: str
     starts: float
     ends: float
     products: Sequence[tuple[int, int]]
+    total: int
 
 
 def load_products(ids: Sequence[int]) -> Mapping[str, ProductRow]:
@@ -70,23 +79,31 @@ def make_product_record(row: ProductRow) -> Record:
 def load_sales(ids: Sequence[int]) -> Mapping[str, SaleRow]:
     """Return the existing sales by id. Two queries."""
     using = database()
-    rows = list(Sale.objects.using(using).filter(pk__in=ids))
+    rows = list(Sale.objects.using(using).filter(pk__in=ids).annotate(total=Count("items")))
     products: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    items = SaleItem.objects.using(using).filter(sale_id__in=ids).order_by("pk")
-    for sale, product, price in items.values_list("sale_id", "product_id", "price"):
+    place = Window(RowNumber(), partition_by=F("sale_id"), order_by="pk")
+    items = SaleItem.objects.using(using).filter(sale_id__in=ids).annotate(place=place).order_by("pk")
+    first = items.filter(place__lte=MAX_PRODUCTS_PER_SALE)
+    for sale, product, price in first.values_list("sale_id", "product_id", "price"):
         products[sale].append((product, price))
     return {
-        str(row.pk): SaleRow(row.pk, row.name, row.starts_at.timestamp(), row.ends_at.timestamp(), products[row.pk])
+        str(row.pk): SaleRow(
+            row.pk, row.name, row.starts_at.timestamp(), row.ends_at.timestamp(), products[row.pk], row.total
+        )
         for row in rows
     }
 
 
 def make_sale_record(row: SaleRow) -> Record:
-    """Return the record under ``sale:<id>``. Times are in seconds since 1970, prices in cents."""
+    """Return the record under ``sale:<id>``. Times are in seconds since 1970, prices in cents.
+
+    more: the number of products that are not in the record.
+    """
     return {
         "id": row.id,
         "name": row.name,
         "starts": row.starts,
         "ends": row.ends,
         "products": [{"id": product, "price": price} for product, price in row.products],
+        "more": row.total - len(row.products),
     }

@@ -23,7 +23,6 @@ from shop.rowcache.rows import BOOK_FIELDS, LIFETIME_FACTOR, load_rows
 from shop.selectors.products import get_products_and_books
 
 MAX_SALES: Final = 6  # shown sales, ordered by their end
-MAX_PRODUCTS_PER_SALE: Final = 60  # shown products per sale
 MAX_COUNTED_COPIES: Final = 9  # copies; the page of sales shows the number if at most this many are left
 
 
@@ -178,7 +177,7 @@ def _queue_reads(moment: float, sales: Sequence[int], products: Sequence[int], p
 
 def _shown_product_ids(records: Any) -> list[int]:
     """Return the ids of the shown products of these sales, without duplicates."""
-    return list(dict.fromkeys(item["id"] for record in records for item in record["products"][:MAX_PRODUCTS_PER_SALE]))
+    return list(dict.fromkeys(item["id"] for record in records for item in record["products"]))
 
 
 def _load_from_sql(moment: float) -> list[SaleView]:
@@ -207,14 +206,13 @@ def _make_sale_views(records: Sequence[Record], cached: Mapping[int, Record], mo
 
 
 def _make_sale_view(record: Record, rows: Mapping[int, Record], moment: float) -> SaleView:
-    items, is_on = record["products"][:MAX_PRODUCTS_PER_SALE], record["starts"] <= moment
+    is_on = record["starts"] <= moment
     offers = [
         _make_offer(rows[item["id"]], item["price"], is_on, moment)
-        for item in items
+        for item in record["products"]
         if item["id"] in rows and rows[item["id"]]["is_active"]
     ]
-    more = len(record["products"]) - len(items)
-    return SaleView(record["id"], record["name"], record["starts"], record["ends"], moment, offers, more)
+    return SaleView(record["id"], record["name"], record["starts"], record["ends"], moment, offers, record["more"])
 
 
 def _make_offer(row: Record, sale_price: int, is_on: bool, moment: float) -> Offer:

@@ -16,8 +16,10 @@ from catalog.models import Author, Book
 from common.public_pages import measure_life
 from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
+from mirror.relay.sql_only import sql_only
 from shop import keys
 from shop.models import Product, Sale
+from shop.products.records import MAX_PRODUCTS_PER_SALE
 from shop.rowcache import rows
 from shop.rowcache.daemon import run_once
 from shop.selectors.sales import get_sales
@@ -132,6 +134,25 @@ def test_the_json_equals_the_page(client: Client, warm: None) -> None:
     assert (offer["id"], offer["price"], offer["was"], offer["available"]) == (product.pk, 900, 1250, 7)
     assert time.time() - offer["as_of"] < 60
     assert "Accept" in response.headers["Vary"]
+
+
+def test_pages_read_only_the_shown_products_of_a_large_sale(client: Client, warm: None, redis: Redis) -> None:
+    products = [make_product(f"Book {number}") for number in range(MAX_PRODUCTS_PER_SALE + 3)]
+    sale, small = make_sale(*products), make_sale(make_product("One"), hours=2)
+    cached()
+    shown = [product.pk for product in products[:MAX_PRODUCTS_PER_SALE]]
+    stored = orjson.loads(redis.get(keys.sale(sale.pk)) or b"")
+    assert ([item["id"] for item in stored["products"]], stored["more"]) == (shown, 3)
+    found = get_sales()
+    with sql_only():
+        by_sql = get_sales()
+    for large, other in (found, by_sql):
+        assert ([offer.id for offer in large.offers], large.more) == (shown, 3)
+        assert (other.id, len(other.offers), other.more) == (small.pk, 1, 0)
+    # A product that the record leaves out changes the number of the others.
+    sale.items.get(product=products[-1]).delete()
+    drain_all()
+    assert get_sales()[0].more == 2
 
 
 def test_a_remembered_offer_has_the_token_of_its_visitor(warm: None, monkeypatch: pytest.MonkeyPatch) -> None:
