@@ -15,6 +15,8 @@ from common.csv import CsvReader, CsvRow, UnreadableRow, decode, find_delimiter,
 MAX_ROWS: Final = 20_000
 MAX_CELL_LENGTH: Final = 100_000  # characters
 MAX_NAME_LENGTH: Final = 500  # characters kept of cells other than reviews
+# By their names in lower case, as some spreadsheets and scripts write them.
+COLUMNS: Final = {name.lower(): name for service in SERVICES.values() for name in service.columns | service.marks}
 
 
 class FileRefused(ValueError):
@@ -39,7 +41,7 @@ def read_table(content: bytes) -> Table:
     delimiter = find_delimiter(text)
     lines = _read_lines(text, delimiter)
     first = next(filter(_has_text, lines), None)
-    header = [name.strip() for name in first.cells] if first else []
+    header = [COLUMNS.get(name.strip().lower(), name) for name in first.cells] if first else []
     service = find_service(header)
     # Without a header: one ISBN a line, or several.
     rows = _read_isbns(text) if service is None else list(_read_rows(service, header, lines))

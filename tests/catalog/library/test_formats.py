@@ -108,6 +108,9 @@ def test_files_that_spreadsheets_wrote() -> None:
     text = "sep=;\r\n\r\n" + (GOODREADS + first).replace(",", ";")
     (one,) = read(text.encode())
     assert (one.shelf, one.stars) == ("read", 10)
+    header, rows = (GOODREADS + first).split("\n", 1)
+    (one,) = read(f"{header.lower()}\n{rows}".encode())
+    assert (one.shelf, one.stars) == ("read", 10)
 
 
 def test_refused_files(monkeypatch: pytest.MonkeyPatch) -> None:
