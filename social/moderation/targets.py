@@ -71,8 +71,10 @@ def make_post_target(post: Post) -> Target:
 
 
 def _find_reader(pk: int | None, viewer: int | None) -> Target | None:
-    # Also a reader whom the viewer has blocked.
-    profile = (get_profile(pk, viewer) or get_profile(pk, None)) if pk else None
+    profile = get_profile(pk, viewer) if pk else None
+    # Across a block, as visitors see the reader: the profile of a blocked one does not tell that it is private.
+    if pk and (profile is None or profile.is_blocked):
+        profile = get_profile(pk, None)
     if profile is None:
         return None
     record = None if profile.is_locked else ProfileMirror.get(profile.id)

@@ -14,7 +14,9 @@ from common.paths import make_path
 from mirror.relay.drains import drain_all
 from social.models import Block
 from social.moderation.models import Action, Case, Kind, Reason, Report, Severity
+from social.profiles.services import set_texts
 from social.reviews.services import Draft, write_review
+from social.services import people
 from social.services.posts import create_post, delete_post, edit_post, hide_post
 from tests.support.catalog.make import make_book
 from tests.support.social.cases import Dispute, deliver, enter
@@ -89,6 +91,19 @@ def test_the_sexual_abuse_of_children_is_reported_without_a_name(dispute: Disput
     assert response.status_code == 302
     assert Report.objects.get().case.severity == Severity.HIGH
     assert deliver() == []
+
+
+def test_a_block_does_not_open_the_profile_of_a_private_account(dispute: Dispute) -> None:
+    set_texts(dispute.alice.pk, "Secret of alice", [])
+    rebuild()
+    client, address = enter(dispute.bob), f"/report/reader/{dispute.alice.pk}/"
+    assert "Secret of alice" in client.get(address).content.decode()
+    people.set_private(dispute.alice.pk, is_private=True)
+    people.block(dispute.bob.pk, dispute.alice.pk)
+    drain_all()
+    page = client.get(address).content.decode()
+    assert "alice" in page
+    assert "Secret of alice" not in page
 
 
 def test_readers_hashtags_tags_and_lists_are_reported(dispute: Dispute) -> None:
