@@ -20,6 +20,7 @@ from social.reviews.records import find_stars
 
 BLOCK = ("blocker_id", "blocked_id")
 MUTE = ("user_id", "muted_id")
+FOLLOW = ("follower_id", "followee_id")
 
 
 @mirror.register
@@ -31,12 +32,14 @@ class MentionNotifications(NotificationTable):
     kind = "mention"
     tables = "notifications_mention"
     model = Mention
+    version = 2  # with follows of private accounts
     watches = (
         Watch(Mention, ("user_id", "post_id")),
         Watch(Post, via=queries.find_mentions_in, only=("is_hidden", "parent_author_id"), inserts=False),
         Watch(User, via=queries.find_mentions_by, only=("is_active", "is_private"), inserts=False),
         Watch(Block, BLOCK, via=queries.find_mentions_between),
         Watch(Mute, MUTE, via=queries.find_mentions_between),
+        Watch(Follow, FOLLOW, via=queries.for_private_accounts(queries.find_mentions_between)),
         watch_preferences("mention"),
     )
 
@@ -56,11 +59,13 @@ class ReplyNotifications(NotificationTable):
     kind = "reply"
     tables = "notifications_reply"
     model = Post
+    version = 2  # with follows of private accounts
     watches = (
         Watch(Post, "parent_id", only=("is_hidden", "parent_author_id")),
         Watch(User, via=queries.find_replied_by, only=("is_active", "is_private"), inserts=False),
         Watch(Block, BLOCK, via=queries.find_replies_between),
         Watch(Mute, MUTE, via=queries.find_replies_between),
+        Watch(Follow, FOLLOW, via=queries.for_private_accounts(queries.find_replies_between)),
         watch_preferences("reply"),
     )
 
@@ -80,7 +85,7 @@ class LikeNotifications(NotificationTable):
     kind = "like"
     tables = "notifications_like"
     model = Post
-    version = 2  # with the privacy of shelves
+    version = 3  # with the privacy of shelves, and follows of private accounts
     watches = (
         Watch(Like, "post_id"),
         Watch(Post, only=("is_hidden", "kind", "book_id"), inserts=False),
@@ -89,6 +94,7 @@ class LikeNotifications(NotificationTable):
         Watch(User, via=queries.find_liked_by, only=("is_active", "is_private"), inserts=False),
         Watch(Block, BLOCK, via=queries.find_likes_between),
         Watch(Mute, MUTE, via=queries.find_likes_between),
+        Watch(Follow, FOLLOW, via=queries.for_private_accounts(queries.find_likes_between)),
         watch_preferences("like"),
     )
 
@@ -172,7 +178,7 @@ class ReviewNotifications(NotificationTable):
         # By author and book, because a deleted review is not found by its id.
         Watch(Review, ("user_id", "book_id"), via=reviews.find_of_reviews, only=("book_id",)),
         Watch(Post, via=reviews.find_of_posts, only=("is_hidden", "kind"), inserts=False),
-        Watch(Follow, ("follower_id", "followee_id"), via=reviews.find_between),
+        Watch(Follow, FOLLOW, via=reviews.find_between),
         Watch(User, via=reviews.find_of_authors, only=("is_active",), inserts=False),
         Watch(Block, BLOCK, via=reviews.find_between),
         Watch(Mute, MUTE, via=reviews.find_between),

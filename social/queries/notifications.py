@@ -5,18 +5,21 @@ have not approved the reader. Of each group the newest
 ``MAX_FACTS`` are read; of likes those by the readers with the lowest ids, because their index has no order of time.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from django.db import connections
 from django.db.models import Q, QuerySet
 
+from accounts.models import User
 from accounts.notifications.tables import MAX_FACTS, Fact, parse_time
 from common.database import pairs
 from common.ids import parse_ids
 from mirror.conf import setting
 from mirror.utils import arrays
 from social.models import Follow, FollowRequest, Like, Mention, Post
+
+FindKeys = Callable[[Sequence[str], str | None, int], list[str]]
 
 
 def is_heard(actor: str, reader: str) -> str:
@@ -30,10 +33,7 @@ def is_heard(actor: str, reader: str) -> str:
 
 
 def is_seen(actor: str, reader: str) -> str:
-    """Return the condition that a reader is notified of what another one writes or likes.
-
-    A follow of a private account that comes or goes later changes no notification; pages check what they show.
-    """
+    """Return the condition that a reader is notified of what another one writes or likes."""
     return f"""{is_heard(actor, reader)}
         AND (EXISTS (SELECT 1 FROM accounts_user open WHERE open.id = {actor} AND NOT open.is_private)
              OR EXISTS (
@@ -191,6 +191,19 @@ def _match_pairs(values: Sequence[str], actor: str, reader: str) -> Q:
     for one, other in pairs.parse_pairs(values):
         condition |= Q(**{actor: one, reader: other}) | Q(**{actor: other, reader: one})
     return condition
+
+
+def for_private_accounts(find_keys: FindKeys) -> FindKeys:
+    """Return a function like ``find_keys`` that takes follows ("5:7") and skips those of accounts that are public."""
+
+    def find_keys_of_private(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+        follows = pairs.parse_pairs(values)
+        accounts = _rows(User).filter(pk__in={followee for _, followee in follows}, is_private=True)
+        private = set(accounts.values_list("pk", flat=True))
+        shown = [f"{follower}:{followee}" for follower, followee in follows if followee in private]
+        return find_keys(shown, after, limit) if shown else []
+
+    return find_keys_of_private
 
 
 def find_mentions_between(values: Sequence[str], after: str | None, limit: int) -> list[str]:

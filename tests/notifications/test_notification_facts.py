@@ -92,6 +92,26 @@ def _make_all(actor: User, reader: User) -> Post:
     return post
 
 
+def test_notifications_of_private_accounts_come_and_go_with_the_approval(readers: list[User]) -> None:
+    alice, bob, carol, *_ = readers
+    people.set_private(bob.pk, is_private=True)
+    people.follow(alice.pk, bob.pk)
+    people.accept_follower(bob.pk, alice.pk)
+    post = create_post(alice.pk, "A good book")
+    create_post(carol.pk, "Indeed", parent_id=post.pk)
+    create_post(bob.pk, "Indeed", parent_id=post.pk)
+    create_post(bob.pk, "Ask @alice")
+    likes.like_post(bob.pk, post.pk)
+    approved = ["bob liked your post.", "bob mentioned you.", "bob and carol replied to your post."]
+    assert read_sentences(alice) == approved
+    people.remove_follower(bob.pk, alice.pk)
+    assert read_sentences(alice) == ["carol replied to your post."]
+    assert selectors.count_unread(alice.pk) == 1
+    people.follow(alice.pk, bob.pk)
+    people.accept_follower(bob.pk, alice.pk)
+    assert read_sentences(alice) == approved
+
+
 @pytest.mark.parametrize("end", ["block", "be blocked", "mute", "deactivate", "delete"])
 def test_notifications_of_readers_who_must_not_be_heard_disappear(readers: list[User], end: str) -> None:
     alice, bob, carol, *_ = readers
