@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 from django.dispatch import receiver
 
 from accounts.admin_tools import is_guarded_from
@@ -166,10 +167,11 @@ def _queue_emails(decision: Decision) -> None:
 def reverse_decision(decision: Decision) -> None:
     """Undo the effects of a decision, as far as possible: a deleted post or list is lost. Needs a transaction."""
     case = decision.case
-    if decision.action == Action.HIDE and case.kind == Kind.TAG:
-        _set_tag_hidden(case.target, is_hidden=False)
-    elif decision.action == Action.HIDE or decision.hides_post:
-        posts.unhide_post(int(case.target))
+    if (decision.action == Action.HIDE or decision.hides_post) and not _is_hidden_by_others(decision):
+        if case.kind == Kind.TAG:
+            _set_tag_hidden(case.target, is_hidden=False)
+        else:
+            posts.unhide_post(int(case.target))
     if decision.action == Action.SUSPEND and case.author_id is not None:
         # Not a later suspension, which has other reasons.
         lift_suspension(case.author_id, notice=make_notice_path(decision))
@@ -177,6 +179,13 @@ def reverse_decision(decision: Decision) -> None:
         reverse_deletion(case.author, make_notice_path(decision))
     decision.reversed_at = clock.now()
     decision.save(update_fields=["reversed_at"])
+
+
+def _is_hidden_by_others(decision: Decision) -> bool:
+    """Return whether another decision hides the same post or tag and was not reversed, as after a reopened case."""
+    case = decision.case
+    others = Decision.objects.filter(case__kind=case.kind, case__target=case.target, reversed_at=None)
+    return others.filter(Q(action=Action.HIDE) | Q(hides_post=True)).exclude(pk=decision.pk).exists()
 
 
 def reopen_case(case: Case) -> None:

@@ -209,3 +209,14 @@ def test_privacy_matrix_of_reports_and_decisions(dispute: Dispute) -> None:
     assert open_as(people, "/decisions/unknown/") == dict.fromkeys(people, 404)
     case = f"/admin/moderation/case/{report.case_id}/change/"
     assert open_as(people, case) == dict.fromkeys(("visitor", "erin", "alice", "bob"), 302) | {"carol": 200}
+
+
+def test_a_post_stays_hidden_by_a_later_decision(dispute: Dispute) -> None:
+    report = dispute.report()
+    first = dispute.decide(Action.WARN, hides_post=True)
+    grant(appeal_decision(first, "A warning is not enough.", report), by=dispute.dora)
+    second = dispute.decide(Action.HIDE, by=dispute.dora)
+    grant(appeal_decision(first, "It was a joke."), by=dispute.dora)
+    assert Post.objects.get().is_hidden
+    grant(appeal_decision(second, "It was a joke."), by=dispute.carol)
+    assert not Post.objects.get().is_hidden
