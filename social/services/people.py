@@ -48,6 +48,12 @@ class BlockedByYou(ActionRefused):
     message = _("You have blocked this reader. Unblock them first.")
 
 
+class NoSuchRequest(ActionRefused):
+    """The reader has withdrawn the request to follow, or the account's owner has declined it."""
+
+    message = _("This follow request does not exist any more.")
+
+
 class FollowsTooMany(ActionRefused):
     """The reader already follows ``settings.FOLLOW_LIMIT`` others."""
 
@@ -102,13 +108,17 @@ def remove_follower(user_id: int, follower_id: int) -> bool:
 
 @repeat_after_conflict
 def accept_follower(user_id: int, follower_id: int) -> bool:
-    """Accept a follow request. Return False if it does not exist any more."""
+    """Accept a follow request. Return False if the reader follows already. Raises NoSuchPerson, NoSuchRequest."""
     with _exclusive_transaction(f"follows:{follower_id}", _pair_lock_name(user_id, follower_id)):
         _check_active(user_id, follower_id)
         # The request counted towards the limit of follows, so the follow does not exceed it.
-        if not FollowRequest.objects.filter(follower_id=follower_id, followee_id=user_id).delete()[0]:
+        request = FollowRequest.objects.filter(follower_id=follower_id, followee_id=user_id)
+        if request.delete()[0]:
+            return Follow.objects.get_or_create(follower_id=follower_id, followee_id=user_id)[1]
+        # The second of two clicks
+        if Follow.objects.filter(follower_id=follower_id, followee_id=user_id).exists():
             return False
-        return Follow.objects.get_or_create(follower_id=follower_id, followee_id=user_id)[1]
+        raise BlockedByThem if is_blocked(follower_id, user_id) else NoSuchRequest
 
 
 def is_requested(user_id: int, target_id: int) -> bool:

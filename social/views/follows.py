@@ -101,7 +101,7 @@ def _run_service(verb: str, user_id: int, target_id: int) -> bool:
     Removing a missing relation raises BlockedByThem if the target has blocked the reader.
     """
     is_changed = ACTIONS[verb].run(user_id, target_id)
-    if not is_changed and verb.startswith("un") and people.is_blocked(target_id, user_id):
+    if not is_changed and verb != "block" and people.is_blocked(target_id, user_id):
         raise people.BlockedByThem
     return is_changed
 

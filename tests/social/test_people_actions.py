@@ -189,7 +189,7 @@ def test_unknown_names_are_404(client: Client, alice: User, verb: str, headers: 
         assert client.post(f"/u/{name}/{verb}/", headers=headers).status_code == 404
 
 
-@pytest.mark.parametrize("verb", ["follow", "unfollow", "mute", "unmute", "unblock"])
+@pytest.mark.parametrize("verb", ["follow", "unfollow", "mute", "unmute", "unblock", "accept", "decline", "remove"])
 def test_blocked_readers_get_the_answer_for_unknown_names(client: Client, alice: User, bob: User, verb: str) -> None:
     people.block(bob.pk, alice.pk)
     client.force_login(alice)

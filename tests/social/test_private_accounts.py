@@ -176,12 +176,14 @@ def test_requests_are_accepted_declined_cancelled_and_removed(town: PrivateTown)
         "user": {"id": town.stranger.pk, "name": "Berengar", "follows_me": True},
         "is_changed": True,
     }
+    assert not post(owner, "Berengar", "accept")["is_changed"], "the second of two clicks"
     assert is_open()
     assert not FollowRequest.objects.exists()
     assert not Notification.objects.filter(kind="request").exists()
     assert post(owner, "Berengar", "remove")["is_changed"]
     assert not is_open()
-    assert not post(owner, "Berengar", "accept")["is_changed"], "there is no request any more"
+    withdrawn = owner.post("/u/Berengar/accept/", headers=JSON)
+    assert (withdrawn.status_code, "does not exist any more" in withdrawn.content.decode()) == (409, True)
     asked = post(stranger, "Xanthippe", "follow")
     assert asked["user"] == {"id": town.owner.pk, "name": "Xanthippe", "is_following": False, "is_requested": True}
     assert post(owner, "Berengar", "decline")["is_changed"]
