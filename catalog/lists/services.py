@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 
 from django.db import IntegrityError, transaction
 from django.db.models import Max, QuerySet
+from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
 from catalog.lists.models import MAX_BOOKS, MAX_LISTS, ListedBook, Order, ReadingList
@@ -12,6 +13,7 @@ from catalog.models import Book
 from catalog.shelves.models import Privacy
 from catalog.shelves.services import BookNotFound, limit_privacy
 from common.database import repeat_after_conflict
+from common.refusals import Refused
 
 GAP: Final = 1 << 16  # between the positions of neighbours
 
@@ -28,6 +30,12 @@ class TooMany(Exception):
         self.limit = limit
 
 
+class NameInUse(Refused):
+    """A list with the name exists, and other readers may see it than the new one."""
+
+    message = _("You already have a list with this name. Choose another name.")
+
+
 class ListDraft(NamedTuple):
     """The fields of a list, cleaned by its form."""
 
@@ -41,13 +49,16 @@ class ListDraft(NamedTuple):
 def create_list(user_id: int, draft: ListDraft) -> ReadingList:
     """Create a list. Return an existing one with the same name, so that a second click makes no second list.
 
-    Raises TooMany.
+    Raises NameInUse and TooMany.
     """
     with transaction.atomic():
         # The lock keeps two requests from creating the last allowed list both.
         User.objects.select_for_update(no_key=True).get(pk=user_id)
         own = ReadingList.objects.filter(user_id=user_id)
         found = own.filter(name=draft.name).first()
+        # Otherwise the books of a private list would be on a public one.
+        if found is not None and draft.privacy not in (Privacy.PUBLIC, found.privacy):
+            raise NameInUse
         if found is None and own.count() >= MAX_LISTS:
             raise TooMany(MAX_LISTS)
         draft = draft._replace(privacy=limit_privacy(user_id, draft.privacy))

@@ -67,6 +67,8 @@ def own_lists(request: HttpRequest) -> HttpResponse:
         made = services.create_list(user_id, form.get_draft())
         if book.is_valid():
             services.add_book(user_id, made.pk, book.cleaned_data["book"], get_today())
+    except services.NameInUse as error:
+        return _refuse(request, form, str(error))
     except services.TooMany as error:
         return _refuse(request, form, _describe_limit(error))
     except BookNotFound as error:

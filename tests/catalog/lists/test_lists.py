@@ -129,6 +129,19 @@ def test_limits_and_missing_rows(books: list[Book], monkeypatch: pytest.MonkeyPa
     assert not ListedBook.objects.exists()
 
 
+def test_a_private_list_does_not_become_a_public_one_with_its_name() -> None:
+    reader = User.objects.create(username="reader")
+    made = services.create_list(reader.pk, ListDraft("Gifts"))
+    client = Client()
+    client.force_login(reader)
+    answer = client.post("/lists/", {"name": "Gifts", "privacy": "me"})
+    assert (answer.status_code, "Choose another name." in answer.content.decode()) == (400, True)
+    services.change_list(reader.pk, made.pk, ListDraft("Gifts", privacy=Privacy.ME))
+    # The menu of a book sends no privacy.
+    for given in ({"privacy": "me"}, {}):
+        assert client.post("/lists/", {"name": "Gifts", **given}).headers["Location"] == f"/lists/{made.pk}/"
+
+
 def test_reader_makes_changes_and_deletes_a_list(books: list[Book]) -> None:
     client, reader = Client(), User.objects.create(username="Rita")
     rebuild()
