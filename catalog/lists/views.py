@@ -64,6 +64,9 @@ def own_lists(request: HttpRequest) -> HttpResponse:
     try:
         if not form.is_valid():
             return _refuse(request, form)
+        # Before the list, which would stay without the book.
+        if book.is_valid() and get_book(book.cleaned_data["book"]) is None:
+            raise Http404
         made = services.create_list(user_id, form.get_draft())
         if book.is_valid():
             services.add_book(user_id, made.pk, book.cleaned_data["book"], get_today())

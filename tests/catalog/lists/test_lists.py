@@ -142,6 +142,13 @@ def test_a_private_list_does_not_become_a_public_one_with_its_name() -> None:
         assert client.post("/lists/", {"name": "Gifts", **given}).headers["Location"] == f"/lists/{made.pk}/"
 
 
+def test_no_list_is_made_for_a_missing_book() -> None:
+    client = Client()
+    client.force_login(User.objects.create(username="reader"))
+    assert client.post("/lists/", {"name": "Winter", "book": 10**9}).status_code == 404
+    assert not ReadingList.objects.exists()
+
+
 def test_reader_makes_changes_and_deletes_a_list(books: list[Book]) -> None:
     client, reader = Client(), User.objects.create(username="Rita")
     rebuild()
