@@ -12,7 +12,7 @@ from django.dispatch import receiver
 
 from accounts.audit.log import Kind, record_event, record_log_entries
 from accounts.audit.models import AuditEvent
-from accounts.models import User
+from accounts.models import Suspension, User
 
 ACTION_WORDS: Final = {"post_add": "added", "post_remove": "removed", "pre_clear": "removed all"}
 
@@ -37,6 +37,7 @@ def record_permission_change(*, instance: Any, action: str, model: Any, pk_set: 
 @receiver(pre_delete, sender=User, dispatch_uid="accounts.audit.deleted")
 def anonymize_user(*, instance: User, **kwargs: Any) -> None:
     """Remove the name, the id and the IP addresses of a deleted user from the log. The events stay."""
-    about = AuditEvent.objects.filter(model=User._meta.label_lower, object_id=str(instance.pk))
+    labels = [model._meta.label_lower for model in (User, Suspension)]
+    about = AuditEvent.objects.filter(model__in=labels, object_id=str(instance.pk))
     about.update(object="", object_id="", details="")
     AuditEvent.objects.filter(actor=instance).update(address="")

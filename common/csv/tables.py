@@ -1,6 +1,7 @@
 """Tables that staff edit in a spreadsheet: rows of a CSV file, and the changes that they ask for."""
 
 import io
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Generic, NamedTuple, Self, TypeVar
@@ -76,7 +77,7 @@ def read_table_rows(
         errors.append(TableError(error.line, "", _("The quotes of this line are not in pairs.")))
         return [], []
     known = [name for name in header if name in columns]
-    repeated = sorted({name for name in known if known.count(name) > 1})
+    repeated = sorted(name for name, count in Counter(known).items() if count > 1)
     errors.extend(TableError(1, name, _("The column is listed twice.")) for name in repeated)
     if len(rows) > MAX_ROWS:
         text = _("The file has more than %(n)s rows. Split it.") % {"n": MAX_ROWS}

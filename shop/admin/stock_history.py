@@ -19,7 +19,7 @@ from django.urls import path
 from django.utils.translation import gettext as _
 from unfold.admin import ModelAdmin
 
-from shop.models import Order, OrderLine, OrderState, Product, RefundLine
+from shop.models import Order, OrderLine, OrderState, Product, RefundLine, ReturnLine
 from shop.selectors.order_lines import annotate_refunds
 
 MAX_ROWS: Final = 100  # newest lines of orders, and newest changes by staff
@@ -51,8 +51,9 @@ class StockHistoryAdmin(ModelAdmin):
         product = self.get_object(request, unquote(object_id))
         if product is None:
             return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
-        found = (_find_order_events(product), _find_refund_events(product), _find_staff_events(product))
-        events = sorted(itertools.chain(*found), key=attrgetter("at"), reverse=True)
+        kinds = (_find_order_events, _find_refund_events, _find_return_events, _find_staff_events)
+        found = itertools.chain.from_iterable(find(product) for find in kinds)
+        events = sorted(found, key=attrgetter("at"), reverse=True)
         context = {
             **self.admin_site.each_context(request),
             "title": _("Stock history of %(title)s") % {"title": product},
@@ -81,6 +82,13 @@ def _find_refund_events(product: Product) -> Iterator[StockEvent]:
     parts = RefundLine.objects.filter(line__product=product, is_unsent=True).order_by("-pk")[:MAX_ROWS]
     for at, copies, order in parts.values_list("refund__created_at", "quantity", "line__order"):
         yield StockEvent(at, _("refunded and not sent"), copies, order=order)
+
+
+def _find_return_events(product: Product) -> Iterator[StockEvent]:
+    parts = ReturnLine.objects.filter(line__product=product, order_return__is_restocked=True).order_by("-pk")[:MAX_ROWS]
+    for at, copies, order in parts.values_list("order_return__received_at", "quantity", "order_return__order"):
+        assert at is not None  # since the books were received
+        yield StockEvent(at, _("returned books"), copies, order=order)
 
 
 def _get_end(order: Order) -> datetime:

@@ -1,13 +1,19 @@
 """Working days, and the days of arrival in words."""
 
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from typing import Final
 
+from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
 WEEKEND: Final = (5, 6)  # Saturday and Sunday, as ``date.weekday`` counts
 WEEK_DAYS: Final = 7
+
+
+def get_shop_day(moment: datetime) -> date:
+    """Return the day in the shop's time zone, and not in that of the visitor."""
+    return timezone.localdate(moment, timezone.get_default_timezone())
 
 
 def add_working_days(start: date, days: int) -> date:

@@ -8,11 +8,11 @@ from typing import Final, NamedTuple
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError
 from django.db.models import Subquery
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from common import clock
 from shop.addresses.countries import get_place_name
+from shop.delivery.days import get_shop_day
 from shop.delivery.quotes import Parcel, list_methods, make_options
 from shop.models import DeliveryMethod, Order, Product, SavedAddress
 from shop.money import format_money
@@ -41,7 +41,7 @@ def describe_delivery(goods: int, quantities: Mapping[int, int], user_id: int | 
     methods = _load_methods(country, _get_minute()) if country else None
     if methods is None:
         return DeliveryHint(_describe_own_country(_find_free_amount(own), goods))
-    options = make_options(methods, Parcel(country, grams, goods), timezone.localdate(clock.now()))
+    options = make_options(methods, Parcel(country, grams, goods), get_shop_day(clock.now()))
     if not options:
         return DeliveryHint(
             _("We cannot deliver this order to this country. Choose another address, or order fewer books.")

@@ -5,13 +5,13 @@ documents lack the fields that were added later, and their PDF leaves them out.
 """
 
 from collections.abc import Iterable, Sequence
-from datetime import date, datetime
+from datetime import date
 from decimal import Decimal
 from typing import Any, NamedTuple
 
 from django.conf import settings
-from django.utils import timezone
 
+from shop.delivery.days import get_shop_day
 from shop.delivery.vat import format_rate
 from shop.models import Order, Refund
 from shop.seller import get_seller
@@ -65,16 +65,11 @@ def sum_vat(items: Iterable[Item]) -> int | None:
     return sum(found) if found else None
 
 
-def get_day(moment: datetime) -> date:
-    """Return the day in the shop's time zone, and not in that of the visitor."""
-    return timezone.localdate(moment, timezone.get_default_timezone())
-
-
 def make_content(order: Order, items: Sequence[Item], issued: date) -> dict[str, Any]:
     """Return the content of a document about these items."""
     seller = get_seller()
     return {
-        "ordered": get_day(order.created_at).isoformat(),
+        "ordered": get_shop_day(order.created_at).isoformat(),
         "issued": issued.isoformat(),
         "language": order.language or settings.LANGUAGE_CODE,
         "seller": seller._asdict() if seller else None,
@@ -91,7 +86,7 @@ def describe_payment(order: Order) -> dict[str, Any]:
     """
     first, last = order.arrives_from, order.arrives_by
     return {
-        "paid": get_day(order.paid_at).isoformat() if order.paid_at else None,
+        "paid": get_shop_day(order.paid_at).isoformat() if order.paid_at else None,
         "delivery": [first.isoformat(), last.isoformat()] if first and last else None,
     }
 

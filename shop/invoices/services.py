@@ -13,10 +13,10 @@ from django.db import connection
 from common import clock
 from common.database import SLICE_SIZE
 from mirror.relay import Deadline
+from shop.delivery.days import get_shop_day
 from shop.invoices.content import (
     Item,
     describe_payment,
-    get_day,
     list_order_items,
     list_refund_items,
     make_content,
@@ -51,7 +51,7 @@ def issue_credit_note(order: Order, refund: Refund) -> None:
 
 def _issue(kind: InvoiceKind, order: Order, items: list[Item], refund: Refund | None = None, **texts: Any) -> None:
     now = clock.now()
-    day = get_day(now)
+    day = get_shop_day(now)
     content = make_content(order, items, day) | texts
     serial = _take_number(kind, day.year)
     Invoice.objects.create(
@@ -77,7 +77,7 @@ def _take_number(kind: InvoiceKind, year: int) -> int:
 
 def get_first_kept_year() -> int:
     """Return the first year of the documents that must be kept."""
-    return get_day(clock.now()).year - settings.INVOICE_YEARS
+    return get_shop_day(clock.now()).year - settings.INVOICE_YEARS
 
 
 def remove_old_invoices(seconds: float | None = None) -> int:

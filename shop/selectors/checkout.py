@@ -4,11 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from django.utils import timezone
-
 from common import clock
 from mirror.read import read_from_primary
 from shop.carts.reading import CartView
+from shop.delivery.days import get_shop_day
 from shop.delivery.quotes import DeliveryOption, choose_option, list_options, load_vat_classes
 from shop.delivery.vat import compute_vat, find_rates, sum_by_rate
 from shop.products.prices import Price
@@ -120,7 +119,7 @@ def make_checkout_page(cart: CartView, target: Target, shortages: Iterable[Short
 
 def _add_delivery(page: CheckoutPage, quantities: Mapping[int, int], target: Target) -> CheckoutPage:
     """Return the page with the options of delivery and the VAT that its total includes."""
-    options = list_options(quantities, target.country, page.goods, timezone.localdate(clock.now()))
+    options = list_options(quantities, target.country, page.goods, get_shop_day(clock.now()))
     # A method that does not deliver to the chosen country gives way to the cheapest one that does.
     chosen = choose_option(options, target.method_id) or choose_option(options, None)
     page = replace(page, options=options, chosen=chosen)

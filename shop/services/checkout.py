@@ -12,7 +12,6 @@ from typing import Final, NamedTuple
 
 from django.conf import settings
 from django.db import transaction
-from django.utils import timezone
 from django.utils.translation import get_language
 
 from accounts.models import User
@@ -22,6 +21,7 @@ from common.database import repeat_after_conflict
 from common.refusals import Refused
 from shop import shortages
 from shop.carts import reading, storage
+from shop.delivery.days import get_shop_day
 from shop.delivery.quotes import choose_option, list_options, load_vat_classes
 from shop.delivery.vat import compute_vat
 from shop.models import EventKind, Order, OrderLine
@@ -169,7 +169,7 @@ def _write_order(user: User | None, key: str, lines: Mapping[int, int], wish: Wi
 
 def _add_delivery(order: Order, lines: Mapping[int, int], goods: int, method_id: int | None) -> None:
     """Set the delivery of an order. goods: the total of its lines, in cents. Raises NoDelivery and DeliveryGone."""
-    today = timezone.localdate(order.created_at)
+    today = get_shop_day(order.created_at)
     options = list_options(lines, order.country, goods, today)
     chosen = choose_option(options, method_id)
     if chosen is None:

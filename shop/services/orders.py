@@ -105,10 +105,15 @@ def _cancel_order(order_id: int, by: User | None) -> Order:
 
 @repeat_after_conflict
 def mark_order_sent(order_id: int, by: User | None = None, tracking: Tracking = NO_TRACKING) -> Order:
-    """Mark a paid order as sent. Does nothing when repeated. Raises OrderNotFound and OrderStateRefused."""
+    """Mark a paid order as sent. Does nothing when repeated.
+
+    Raises OrderNotFound and OrderStateRefused, also for a sent order with another parcel than ``tracking``.
+    """
     with transaction.atomic():
         order = _lock_order_for(None, order_id)
         if order.state == OrderState.SENT:
+            if tracking not in (NO_TRACKING, (order.carrier, order.tracking_number)):
+                raise OrderStateRefused(_("it was sent already: change the tracking instead"))
             return order
         if order.state != OrderState.PAID:
             raise OrderStateRefused(_NOT_SENDABLE[OrderState(order.state)])

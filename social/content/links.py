@@ -4,6 +4,7 @@ Not Django's filter: it returns HTML, in which mentions could not be found. Not 
 domains, keeps "user@" before a host, and shows look-alike letters of any script in it.
 """
 
+from collections import Counter
 from typing import Final, NamedTuple
 from urllib.parse import quote
 
@@ -11,6 +12,7 @@ import idna
 import regex
 
 MAX_SHOWN_CHARACTERS: Final = 60  # characters; a longer link is shortened in the middle
+MAX_AUTHORITY: Final = 500  # characters: without a limit, many addresses in one word would take quadratic time
 HEAD_CHARACTERS, TAIL_CHARACTERS = 20, 16  # characters kept on either side of the cut, in addition to the host
 
 _LABEL: Final = r"[\p{L}\p{N}](?:[\p{L}\p{N}\p{M}-]{0,61}[\p{L}\p{N}\p{M}])?"
@@ -63,7 +65,7 @@ _UNQUOTED: Final = "".join(map(chr, range(0x21, 0x7F)))
 
 def _has_user_info(text: str, start: int) -> bool:
     """Return whether user information precedes the host, as in https://bank.example@evil.example"""
-    found = _authority.match(text, start)
+    found = _authority.match(text, start, start + MAX_AUTHORITY)
     return found is not None and "@" in found[0]
 
 
@@ -87,13 +89,16 @@ _SENTENCE_MARKS: Final = f".,;:!?'{_TITLE_SIGNS}\u200c\u200d"
 
 def _strip_sentence_marks(rest: str) -> str:
     """Return the rest of an address without trailing punctuation and closing brackets of the sentence around it."""
-    while rest:
-        last = rest[-1]
+    # Counted once: a count at each sign would take quadratic time.
+    end, left = len(rest), Counter(rest)
+    while end:
+        last = rest[end - 1]
         opening = _OPENING_BRACKETS.get(last)
-        if last not in _SENTENCE_MARKS and (opening is None or rest.count(last) <= rest.count(opening)):
+        if last not in _SENTENCE_MARKS and (opening is None or left[last] <= left[opening]):
             break
-        rest = rest[:-1]
-    return rest
+        left[last] -= 1
+        end -= 1
+    return rest[:end]
 
 
 def _shorten_link(front: str, rest: str) -> str:

@@ -16,10 +16,12 @@ from django.utils import timezone
 from pytest_django.fixtures import Settings
 from redis import Redis
 
+from accounts.audit.log import record_event
 from accounts.deletion import services as deletion
 from accounts.lockout.models import FailedLogins
-from accounts.models import AccountDeletion, LoginStats, User
+from accounts.models import AccountDeletion, AuditEvent, LoginStats, Suspension, User
 from accounts.tasks import delete_accounts
+from accounts.users.renaming import keep_former_name
 from loginlog import services
 from loginlog.archive import expiry
 from loginlog.tasks import sync
@@ -50,7 +52,7 @@ from tests.support.warm_mirrors import rebuild
 
 PATH = "/accounts/delete/"
 # Values that occur nowhere else by chance.
-USER_ID, NAME, EMAIL = 987_654_321, "quillfeather", "quill@feather.example"
+USER_ID, NAME, FORMER_NAME, EMAIL = 987_654_321, "quillfeather", "plumefeather", "quill@feather.example"
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
@@ -99,8 +101,11 @@ class Life:
         self._report()
         services.mark_logins([(quill.pk, "client", ago(0)), (quill.pk, "client", ago(100))])
         expiry.expire_months(31)
-        FailedLogins.objects.create(key="k", kind="name", name=NAME, count=1, allowed=5, ends_at=timezone.now())
-        for row in (quill, self.posts[0]):
+        failed = {"kind": "pair", "address": "192.0.2.1", "count": 1, "allowed": 5, "ends_at": timezone.now()}
+        counters = [FailedLogins.objects.create(key=name, name=name, **failed) for name in (NAME, FORMER_NAME, EMAIL)]
+        record_event(AuditEvent.Kind.LOCKED_OUT, FORMER_NAME, "pair")
+        keep_former_name(quill, FORMER_NAME)
+        for row in (quill, self.posts[0], Suspension(user=quill), *counters):
             LogEntry.objects.create(
                 user=self.other,
                 content_type=ContentType.objects.get_for_model(row),
@@ -109,7 +114,7 @@ class Life:
                 action_flag=CHANGE,
             )
         drain_all()
-        self.secrets = [str(quill.pk), NAME, EMAIL, "Feather Lane", read_token(self.client), *self.digests]
+        self.secrets = [str(quill.pk), NAME, FORMER_NAME, EMAIL, "Feather Lane", read_token(self.client), *self.digests]
 
     def _talk(self) -> None:
         quill, other = self.quill, self.other

@@ -171,6 +171,8 @@ def test_errors_name_line_and_column_and_nothing_is_changed(staff: Client, emma:
     for content, error in (
         ("id,price\n1,2\n", "The first line needs one of the columns title,"),
         ("id,title,title\n1,a,b\n", "The column is listed twice."),
+        # Quadratic time would be minutes.
+        ("id" + ",id" * 400_000, "The column is listed twice."),
         ("title\n" + "Moss\n" * 2001, "The file has more than 2000 rows."),
         ("title\nMoss\nMoss\n", "The book is listed twice."),
         ("", "Choose a CSV file"),

@@ -1,7 +1,7 @@
 """Delivery and VAT: options, prices, days, and the totals of orders computed by hand."""
 
 import re
-from datetime import date
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from random import Random
 from typing import Any, NamedTuple
@@ -10,6 +10,7 @@ import pytest
 from django.core import mail
 from django.template.loader import get_template
 from django.test import Client
+from django.utils import timezone
 from django.utils.translation import override
 from pytest_django.fixtures import Settings
 
@@ -208,6 +209,19 @@ def test_days_of_arrival_are_working_days_in_words() -> None:
         assert describe_arrival(date(2026, 12, 9), date(2026, 12, 18), friday) == "预计12月9日至18日送达"
     assert describe_arrival(date(2026, 12, 1), date(2026, 12, 3), None) == "arrives 1 to 3 Dec"
     assert describe_arrival(None, None, friday) == ""
+
+
+def test_days_of_arrival_count_from_the_day_of_the_shop(shop: Shop, settings: Settings) -> None:
+    settings.CLOCK = lambda: datetime(2026, 11, 26, 12, tzinfo=UTC)  # Thursday, and Friday for the buyer
+    user, digest = User.objects.create_user("anna"), make_session("cart")
+    cart, there = carts.set_line(digest, shop.novel.pk, 1), HOME._replace(country="DE")
+    with timezone.override("Pacific/Kiritimati"):
+        page = make_checkout_page(cart, Target("DE"))
+        order = begin_checkout(user, digest, version=cart.version, total=page.total, address=there)
+    assert page.chosen is not None
+    monday, wednesday = date(2026, 11, 30), date(2026, 12, 2)
+    assert (page.chosen.first_day, page.chosen.last_day) == (monday, wednesday)
+    assert (order.arrives_from, order.arrives_by) == (monday, wednesday)
 
 
 def test_the_usual_international_method_names_its_country(shop: Shop) -> None:

@@ -81,6 +81,9 @@ def test_an_order_is_sent_with_a_parcel_that_its_buyer_can_track(
         assert paid.state == OrderState.PAID
     assert "Marked as sent." in take(staff, paid, "send", carrier="DHL", number=" JD01\u00a0 4600-7 ")
     assert (paid.state, paid.carrier, paid.tracking_number) == (OrderState.SENT, "DHL", NUMBER)
+    # A colleague whose page still offers it: the same parcel is no change, and another one is not dropped silently.
+    assert "Marked as sent." in take(staff, paid, "send", carrier="DHL", number=NUMBER)
+    assert "it was sent already: change the tracking" in take(staff, paid, "send", carrier="UPS", number="1Z")
     assert [(event.kind, event.by, event.why) for event in paid.events.all()] == [
         (EventKind.SENT, User.objects.get(username="carol"), f"DHL {NUMBER}")
     ]

@@ -136,6 +136,8 @@ def test_a_buyer_returns_books_and_staff_receive_them(
     settle()
     found.refresh_from_db()
     assert (found.state, found.is_restocked) == (ReturnState.RECEIVED, True)
+    history = re.sub(r"\s*<[^>]*>\s*", " ", get(staff, f"/admin/shop/product/{book.pk}/stock/"))
+    assert re.search(r"returned books +\+2 ", history)
     assert found.refund is not None
     assert (found.refund.amount, found.refund.why) == (2500, "returned books")
     assert Payment.objects.get().status == PaymentStatus.PARTLY_REFUNDED

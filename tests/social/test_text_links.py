@@ -105,3 +105,9 @@ def test_links_are_marked_as_user_generated() -> None:
     assert to_html("https://a.example/?a=1&b=2") == (
         '<a href="https://a.example/?a=1&amp;b=2" rel="nofollow noopener ugc">https://a.example/?a=1&amp;b=2</a>'
     )
+
+
+@pytest.mark.parametrize("text", ["https://a.example/" + ")" * 500_000, "www.a.example)" * 30_000])
+def test_the_time_of_links_is_linear(text: str) -> None:
+    # Quadratic time would be minutes.
+    assert links(text)[0][1] in ("https://a.example/", "www.a.example")
