@@ -119,8 +119,9 @@ def reverse_deletion(user: User, notice: str) -> User | None:
 @repeat_after_conflict
 def _cancel_deletion(owner: User, notices: Sequence[str]) -> User | None:
     with transaction.atomic():
-        # The secret of the proof: a password that was changed since then makes it void.
-        user = User.objects.select_for_update().filter(pk=owner.pk, session_secret=owner.session_secret).first()
+        # Those of the proof: a password that was changed since then makes it void.
+        proven = {"password": owner.password, "session_secret": owner.session_secret}
+        user = User.objects.select_for_update().filter(pk=owner.pk, **proven).first()
         found = None if user is None else find_deletion(user)
         if user is None or found is None or found.notice not in notices:
             return None

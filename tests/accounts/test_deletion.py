@@ -378,6 +378,17 @@ def test_an_offer_is_valid_once_and_until_the_deletion_is_due(quill: User, clock
 
 
 @pytest.mark.only_on("sqlite")
+def test_an_offer_ends_with_the_password(quill: User, clock: Clock) -> None:
+    ask(log_in(quill))
+    client, response = offer()
+    quill.refresh_from_db()
+    quill.set_password("a noisy bookshop")  # by staff, for an owner whose password was stolen
+    quill.save()
+    assert keep(client, response).headers["Location"] == "/accounts/login/"
+    assert not User.objects.get(pk=USER_ID).is_active
+
+
+@pytest.mark.only_on("sqlite")
 def test_an_account_with_a_second_factor_is_kept_after_the_factor_only(quill: User, clock: Clock) -> None:
     browser, secret = log_in(quill), add_app(quill)
     deletion.request_deletion(quill)
