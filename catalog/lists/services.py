@@ -31,7 +31,7 @@ class TooMany(Exception):
 
 
 class NameInUse(Refused):
-    """A list with the name exists, and other readers may see it than the new one."""
+    """A list with this name exists, and its privacy is another one than asked for."""
 
     message = _("You already have a list with this name. Choose another name.")
 

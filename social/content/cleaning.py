@@ -34,7 +34,7 @@ CODE_POINTS_PER_CHARACTER: Final = 16
 MAX_MARKS: Final = 5  # on one letter; Hebrew and Tibetan use up to five, and longer piles are only for effect
 
 _line_ends = regex.compile(r"\r\n?|[\v\f\x85\u2028\u2029]")
-# Only from the first blank on, and without steps back: the time is linear.
+# A run of blanks is tried once, from its beginning and without backtracking, so the time is linear.
 _ends_of_lines = regex.compile(r"(?<![^\S\n])[^\S\n]++(?=\n)")
 _blank_lines = regex.compile(r"\n{4,}")
 _piled_up = regex.compile(rf"([\p{{Mn}}\p{{Me}}]{{{MAX_MARKS}}})[\p{{Mn}}\p{{Me}}]+")
