@@ -23,7 +23,7 @@ DEFAULTS: Final[dict[str, Any]] = {
     "SLACK_SECONDS": 5,  # replay starts this much before the clock in Redis
     "ATTEMPTS": 3,  # failures after which a key is quarantined
     "BREAKER_SECONDS": 1.0,  # how long Redis is left alone after a failure
-    "FEED_LENGTH": 10_000,  # approximate number of entries in a feed
+    "FEED_LENGTH": 100_000,  # approximate number of entries in a feed
     "BROKER_TIMEOUT_SECONDS": 0.3,  # how long a request waits for the broker
     "RUN_POLL_SECONDS": 0.2,  # how often ``mirror run`` looks for new changes
     "HEARTBEAT_SECONDS": 2.0,  # age at which a heartbeat makes readers of strict mirrors ask the outbox

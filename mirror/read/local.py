@@ -4,6 +4,9 @@ A copy is used only while it is current. In one round trip the reader fetches it
 from the last entry that the copy has applied. If there are no newer entries, the answer computed beforehand is
 valid (1 round trip). Otherwise they are applied and the answer is computed again (2). If the feed no longer has the
 last entry, or the mirror was rebuilt, a thread loads the copy again, and SQL answers meanwhile.
+
+A thread also applies new entries between the questions, while the copy is in use. Otherwise a copy that nothing asked
+for some seconds of a bulk update would have fallen behind, and slow SQL would leave it no processor time to catch up.
 """
 
 import logging
@@ -31,6 +34,8 @@ COPY_WAIT_SECONDS: Final = 10.0  # how long ``LocalCopy.ensure_loaded`` waits
 COPY_RETRY_SECONDS: Final = 1.0  # how long a local copy waits after a failed load
 
 MAX_ENTRIES = 2_000  # feed entries that a request applies; more are left to the thread
+FOLLOW_SECONDS = 0.2  # between two times that a thread applies new entries
+FOLLOW_IDLE_SECONDS = 60.0  # how long after the last question it goes on
 SLICE = 20  # feed entries applied at a time, to hold the lock briefly
 
 
@@ -86,6 +91,8 @@ class LocalCopy(Generic[S]):
         # One thread at a time loads the copy.
         self._starting = threading.Lock()
         self._worker: threading.Thread | None = None
+        self._follower: threading.Thread | None = None
+        self._asked_at = 0.0
         self._retry_at = 0.0
         self._reason = ""  # of the last failed load, to log each one once
 
@@ -100,10 +107,12 @@ class LocalCopy(Generic[S]):
         """
         if sql_only.wanted((*self._list_sources(), *mirrors)) or breaker.open():
             return None
+        self._asked_at = time.monotonic()
         held = self._held
         if held is None:
             self._start_worker()
             return None
+        self._start_follower()
         try:
             return self._try_to_answer(held, compute, commands, mirrors)
         except NotNow as error:
@@ -231,6 +240,17 @@ class LocalCopy(Generic[S]):
                 logger.info("The copy of %s is renewed: %s", self.name, reason)
             self._worker = threading.Thread(target=self._renew_copy, name=f"copy of {self.name}", daemon=True)
             self._worker.start()
+
+    def _start_follower(self) -> None:
+        if self._follower is None or not self._follower.is_alive():
+            # Two threads that come here at once start two, which does no harm.
+            self._follower = threading.Thread(target=self._follow, name=f"follower of {self.name}", daemon=True)
+            self._follower.start()
+
+    def _follow(self) -> None:
+        while self._held is not None and time.monotonic() < self._asked_at + FOLLOW_IDLE_SECONDS:
+            time.sleep(FOLLOW_SECONDS)
+            self._start_worker()
 
     def _renew_copy(self) -> None:
         try:

@@ -27,6 +27,7 @@ from mirror.relay.sql_only import sql_only
 from mirror.upkeep.rebuild import rebuild
 from tests.projects.mirrortest.mirrors import ItemMirror
 from tests.projects.mirrortest.models import Item, Label
+from tests.support.fixtures import FOLLOW_IDLE_SECONDS
 from tests.support.servers import PATIENCE_SECONDS, RedisServer, wait_until
 
 pytestmark = [
@@ -68,7 +69,8 @@ class Counting(LocalCopy[Plain]):
 
     def _make(self, entries: Iterable[Contribution]) -> Plain:
         self.loads += 1
-        return Plain(entries)
+        self.made = Plain(entries)
+        return self.made
 
     def now(self) -> set[Entry] | None:
         """Return the entries in the copy, or None if it is not current."""
@@ -284,6 +286,21 @@ def test_copy_far_behind_leaves_the_answer_to_sql_and_catches_up_without_a_new_l
     assert loaded.ensure_loaded()
     assert loaded.loads == 1
     assert loaded.now() == _truth(mirrored)
+
+
+def test_copy_in_use_applies_entries_that_no_question_waits_for(
+    mirrored: FedItems, loaded: Counting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local, "FOLLOW_SECONDS", 0.01)
+    monkeypatch.setattr(local, "FOLLOW_IDLE_SECONDS", FOLLOW_IDLE_SECONDS)
+    assert loaded.now() is not None
+    for n in range(30):
+        Item.objects.create(name=f"more {n}")
+    drain_all()
+    wait_until(lambda: set(loaded.made.held.values()) == _truth(mirrored), "the entries")
+    monkeypatch.setattr(local, "FOLLOW_IDLE_SECONDS", 0.0)
+    wait_until(lambda: not any(t.name.startswith("follower") for t in threading.enumerate()), "the end of the thread")
+    assert loaded.loads == 1
 
 
 def test_copy_takes_two_round_trips_under_constant_writes(mirrored: FedItems, loaded: Counting) -> None:

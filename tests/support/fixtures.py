@@ -24,7 +24,7 @@ from loginlog.storage import numbers
 from mirror.capture import install
 from mirror.models import Change, Identity, State
 from mirror.outbox.identity import forget_identity
-from mirror.read import doubt, replica
+from mirror.read import doubt, local, replica
 from mirror.redis.clients import breaker
 from mirror.redis.keys import prefix
 from mirror.relay import hints, send
@@ -47,6 +47,9 @@ RECHECK_SECONDS = middleware.RECHECK_SECONDS
 middleware.RECHECK_SECONDS = 0.0  # type: ignore[misc]
 # So that the second visit of a page has the reads of the first.
 readers.PLAN_SECONDS = 0.0  # type: ignore[misc]
+# So that a copy applies no entries before the question that a test counts.
+FOLLOW_IDLE_SECONDS = local.FOLLOW_IDLE_SECONDS
+local.FOLLOW_IDLE_SECONDS = 0.0
 DATABASE_FIXTURES = {"db", "transactional_db", "live_server", "environment"}
 
 
