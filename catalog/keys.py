@@ -78,7 +78,7 @@ def titles() -> str:
 
 def changes() -> str:
     """Stream: changed entries of the catalogue, for the copies in the processes.
-    Life: about the last 10,000. Owner: BookMirror.
+    Life: about the last 100,000. Owner: BookMirror.
     """
     return "books:changes"
 

@@ -19,7 +19,7 @@ MAX_RULE: Final = 200
 
 
 def new_key() -> str:
-    """Return a random key for an address."""
+    """Return a random key for an address: a new ``SECRET_KEY`` would end signed ones, and the time for appeals."""
     return get_random_string(KEY_LENGTH)
 
 
