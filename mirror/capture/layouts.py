@@ -2,6 +2,8 @@
 
 During a rolling deployment, processes of the older code run beside those of the newer one. A process whose declaration
 differs from the recorded layout neither drains nor rebuilds that mirror, and reads SQL. The newest ``migrate`` wins.
+The statement that reads pending changes asks for the layout as well, because a drain between two checks would write the
+older layout behind the rebuild.
 """
 
 from collections.abc import Iterable, Mapping
