@@ -65,7 +65,7 @@ class ReadYourWrites:
             left = _catch_up("inline")
             own = hints.take_postponed()
             if own or any(map(_is_for_later, left)):
-                _drain_after(response, own)
+                _drain_after(response, own, left)
             behind = _describe_left(left) or behind
         if behind and behind != cookie:
             _set_cookie(response, request, COOKIE, behind)
@@ -157,16 +157,16 @@ def _is_of_source(change: changes.Awaited) -> bool:
     return hints.is_source(change.mirror, change.source)
 
 
-def _drain_after(response: HttpResponse, own: hints.Due) -> None:
-    """Drain when the response has been sent, and let a worker spread sources."""
+def _drain_after(response: HttpResponse, own: hints.Due, left: Sequence[changes.Awaited]) -> None:
+    """Drain when the response has been sent, and let a worker spread sources. left: as ``_catch_up`` returned it."""
     close = response.close
 
     def drain_and_close() -> None:
         # First, so that a second call drains nothing.
         response.close = close  # type: ignore[method-assign]
         try:
-            left = _catch_up("inline", "after_response", own=own)
-            if any(map(_is_of_source, left)):
+            remaining = _catch_up("inline", "after_response", own=own, known=left)
+            if any(map(_is_of_source, remaining)):
                 send.sweep_soon()
         finally:
             # Afterwards, because it ends the request, and Django may close its connection to SQL then.
@@ -175,8 +175,12 @@ def _drain_after(response: HttpResponse, own: hints.Due) -> None:
     response.close = drain_and_close  # type: ignore[method-assign]
 
 
-def _catch_up(*modes: str, own: hints.Due | None = None) -> Sequence[changes.Awaited]:
+def _catch_up(
+    *modes: str, own: hints.Due | None = None, known: Sequence[changes.Awaited] | None = None
+) -> Sequence[changes.Awaited]:
     """Drain the pending changes of mirrors in these modes within the budget. Return the changes left, newest first.
+
+    known: the pending changes, if they have just been read. A drain of one that is not pending any more does nothing.
 
     If too many are pending, only the request's ``own`` are drained: the drain of all would not finish, and one batch
     may take longer than the budget. Hints have drained those of inline mirrors before, and the cookie makes SQL answer
@@ -185,7 +189,7 @@ def _catch_up(*modes: str, own: hints.Due | None = None) -> Sequence[changes.Awa
     left: Sequence[changes.Awaited] = ()
     budget = float(setting("BUDGET_SECONDS"))
     try:
-        left = changes.awaited()
+        left = changes.awaited() if known is None else known
         if len(left) > changes.MUCH:
             hints.drain(own or {}, drains.Deadline(budget))
         elif left and not breaker.open():

@@ -49,7 +49,7 @@ def read_tallies(ids: Sequence[int], viewer: int | None) -> dict[int, Tally]:
     # The viewer's likes are a question of their own, because the page cache reads a viewer's own keys ahead apart from
     # those that all visitors share.
     with mirror.together() as reads:
-        likes = reads(_count_likes, ids)
+        likes = reads(count_likes, ids)
         replies = reads(_count_replies, ids)
         liked = reads(_find_liked, ids, viewer)
         stars = reads(read_stars, ids)
@@ -64,7 +64,9 @@ def read_tallies(ids: Sequence[int], viewer: int | None) -> dict[int, Tally]:
     return tallies
 
 
-def _count_likes(ids: Sequence[int]) -> dict[int, int]:
+def count_likes(ids: Sequence[int]) -> dict[int, int]:
+    """Return the number of likes of these posts. Posts without likes may be missing. 1 round trip."""
+
     def add_commands(pipe: RedisPipeline) -> None:
         for pk in ids:
             pipe.scard(keys.likers(pk))

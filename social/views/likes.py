@@ -5,13 +5,15 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_POST
 
+from accounts.models import User
 from accounts.ratelimit import count_at_rates
 from accounts.views import render_too_often
 from common.ids import MAX_ID
 from common.paths import make_path
 from common.web import get_next_address, get_user_id, is_partial, json_response, redirect_to, require_login, wants_json
-from social.selectors import get_post
+from social.queries.tallies import count_likes
 from social.services.likes import NoSuchPost, like_post, unlike_post
+from social.services.visibility import find_shown_post
 from social.template_functions.posts import TOGGLE, describe_like
 
 
@@ -30,14 +32,17 @@ def like(request: HttpRequest, pk: int, *, is_liked: bool) -> HttpResponse:
         is_changed = like_post(user_id, pk) if is_liked else unlike_post(user_id, pk)
     except NoSuchPost as error:
         raise Http404 from error
-    post = get_post(pk, user_id)
-    if post is None:
+    # Also a like of a post that the reader does not see any more is removed.
+    if not is_liked and find_shown_post(user_id, pk) is None:
         raise Http404
     if wants_json(request):
-        state = {"id": pk, "likes": post.tally.likes, "is_liked": post.tally.is_liked}
+        state = {"id": pk, "likes": count_likes([pk]).get(pk, 0), "is_liked": is_liked}
         return json_response({"post": state, "is_changed": is_changed})
     if is_partial(request):
-        shown = describe_like(pk, post["user"]["name"], post.tally.likes, post.tally.is_liked)
+        author = User.objects.filter(posts=pk).values_list("username", flat=True).first()
+        if author is None:
+            raise Http404
+        shown = describe_like(pk, author, count_likes([pk]).get(pk, 0), is_liked)
         return render(request, TOGGLE, {**shown, "is_reader": True, "is_part": True, "next_address": next_address})
     # The anchor of the button, so that the page is not at its top again.
     return redirect_to(f"{next_address.partition('#')[0]}#like-{pk}")
