@@ -45,6 +45,7 @@ from accounts.second_factor import factors
 from accounts.sessions.admin import LimitedActionsAdmin
 from accounts.sessions.services import end_all_sessions
 from accounts.suspension import admin as _suspension  # noqa: F401
+from accounts.users.language import use_email_language
 from accounts.users.renaming import keep_former_name
 from mirror.admin import count_rows
 
@@ -138,7 +139,8 @@ class UserAdmin(AccountDeletionAdmin, RelatedRowsAdmin, DjangoUserAdmin, ExportA
             keep_former_name(obj, form.initial["username"])
         if wanted:
             addresses.store_request(obj, wanted)
-            addresses.send_link(obj.pk)
+            with use_email_language(obj):
+                addresses.send_link(obj.pk)
             text = gettext("%(email)s becomes the email address when it is verified: a link was sent to it.")
             self.message_user(request, text % {"email": wanted}, messages.WARNING)
 
@@ -189,7 +191,8 @@ class UserAdmin(AccountDeletionAdmin, RelatedRowsAdmin, DjangoUserAdmin, ExportA
         """Remove lost second factors, so that their owners can log in, and end the owners' sessions."""
         chosen = self.chosen(request, users)
         for user in chosen:
-            factors.remove_all(user, actor=request.user)
+            with use_email_language(user):
+                factors.remove_all(user, actor=request.user)
         if chosen:
             log_rows(request, chosen, CHANGE, gettext("Turned off two-step login."))
             text = ngettext(

@@ -18,6 +18,7 @@ from accounts.admin_tools.staff import exclude_guarded, may_change_account
 from accounts.audit.log import log_rows
 from accounts.deletion import services as deletion
 from accounts.models import User
+from accounts.users.language import use_email_language
 
 QUESTION: Final = Question(
     "delete_accounts",
@@ -64,7 +65,8 @@ class AccountDeletionAdmin(AuditedAdmin):
         if chosen:
             log_rows(request, chosen, CHANGE, gettext("Scheduled the deletion of the account."))
         for user in chosen:
-            deletion.request_deletion(user, by_staff=True)
+            with use_email_language(user):
+                deletion.request_deletion(user, by_staff=True)
         text = ngettext(
             "%(n)d account will be deleted in %(days)d days.",
             "%(n)d accounts will be deleted in %(days)d days.",

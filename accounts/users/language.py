@@ -6,7 +6,7 @@ from django.conf import settings
 from django.contrib.auth.signals import user_logged_in
 from django.dispatch import receiver
 from django.http import HttpRequest
-from django.utils.translation import get_language
+from django.utils.translation import get_language, override
 
 from accounts.models import User
 from common.web import language_chosen
@@ -15,6 +15,11 @@ from common.web import language_chosen
 def get_email_language(user: User) -> str:
     """Return the language of emails to a user: that of the site if the user has chosen none."""
     return user.language if user.language in dict(settings.LANGUAGES) else settings.LANGUAGE_CODE
+
+
+def use_email_language(user: User) -> override:
+    """Return a context in which to queue the emails that staff cause: in the language of the user, not in theirs."""
+    return override(get_email_language(user))
 
 
 @receiver(user_logged_in, dispatch_uid="accounts.language_of_login")

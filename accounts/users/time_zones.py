@@ -7,6 +7,7 @@ device (``common.template_functions.show_time``). The admin has the zone of the 
 import zoneinfo
 from collections import defaultdict
 from collections.abc import Mapping
+from datetime import tzinfo
 from functools import lru_cache
 from importlib.resources import files
 from typing import Final
@@ -71,9 +72,14 @@ def list_choices() -> Choices:
     return [("", _("automatic, from my device")), *groups.items()]
 
 
-def activate_zone(name: str) -> None:
-    """Show times of the current request in this zone; "": that of the site."""
+def find_zone(name: str) -> tzinfo:
+    """Return the zone with this name; that of the site for "", and for a name that the installed tables lack."""
     try:
-        timezone.activate(zoneinfo.ZoneInfo(name) if name else timezone.get_default_timezone())
-    except (zoneinfo.ZoneInfoNotFoundError, ValueError):  # a name that the installed tables lack
-        timezone.deactivate()
+        return zoneinfo.ZoneInfo(name) if name else timezone.get_default_timezone()
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError):
+        return timezone.get_default_timezone()
+
+
+def activate_zone(name: str) -> None:
+    """Show times of the current request in the zone with this name."""
+    timezone.activate(find_zone(name))

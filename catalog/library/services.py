@@ -9,6 +9,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from accounts.users import find_zone
 from catalog.library.changes import Chunk, apply_chunk, delete_empty_lists, undo_chunk
 from catalog.library.formats import SERVICES, ImportedBook, Table, read_row
 from catalog.library.matching import match_books
@@ -154,11 +155,12 @@ def _save_matches(rows: list[ImportRow]) -> None:
 
 @repeat_after_conflict
 def _apply_next(pk: int) -> bool:
-    today = timezone.localdate(clock.now())
     with transaction.atomic():
         load = _lock(pk, State.APPLYING)
         if load is None:
             return False
+        # That of the reader, as in the preview: a worker has the zone of the site.
+        today = timezone.localdate(clock.now(), find_zone(load.user.time_zone))
         rows = list(load.rows.filter(step__in=(Step.FOUND, Step.UNDONE)).order_by("number")[:CHUNK_SIZE])
         # The book may have been deleted since it was found.
         there = [row for row in rows if row.book_id]

@@ -20,7 +20,7 @@ EASTERNMOST: Final = fixed_zone(timedelta(hours=14))  # the time zone in which a
 
 
 def get_today() -> date:
-    """Return the present date in the site's time zone."""
+    """Return the present date in the zone that the reader chose, else in that of the site."""
     return timezone.localdate(clock.now())
 
 

@@ -87,7 +87,8 @@ def put_on_shelf(user_id: int, book_id: int, shelf: Shelf, today: date) -> None:
 def _end_reading(entry: ShelfEntry, today: date) -> None:
     """Make the reading of an entry that leaves "read" or "did not finish" an earlier one, with its progress."""
     if entry.finished_on is not None:
-        is_mistake = entry.finished_on == today
+        # The last day of a year also stands for a reading of which only the year is known.
+        is_mistake = entry.finished_on == today and entry.finished_precision == Precision.DAY
     else:
         is_mistake = entry.shelved_on == today and entry.stars is None
     # Readers move a book on the same day if they chose a wrong shelf, and then the reading goes on.

@@ -1,6 +1,6 @@
 """Protection against forged requests, which outdated pages pass."""
 
-from typing import Any
+from typing import Any, Final
 
 from django.contrib import messages
 from django.http import HttpRequest
@@ -11,6 +11,9 @@ from common.web import keep_form, redirect_window
 from common.web.origin import is_same_origin
 from common.web.readers import has_changed
 
+# They leave nothing but a session, so a browser that blocks cookies would be told of a success that it does not have.
+NEEDING_COOKIES: Final = ("accounts:login", "accounts:register", "shop:cart")
+
 
 class CsrfMiddleware(CsrfViewMiddleware):
     """Django's middleware, which also accepts a wrong token if the browser states that this site sent the request.
@@ -18,6 +21,7 @@ class CsrfMiddleware(CsrfViewMiddleware):
     A login renews the token, so the pages in other tabs have an outdated one. The statement of the browser is as good
     a proof: no page of another origin can forge it. Requests without it, such as those of scripts, need the token.
     If another reader was logged in before, the page may be that reader's, so the present one has to confirm the form.
+    Each page with a form sets a cookie. Without any, forms that only change the session are refused.
     """
 
     def process_view(self, request: HttpRequest, *args: Any) -> Any:
@@ -33,6 +37,11 @@ class CsrfMiddleware(CsrfViewMiddleware):
         try:
             super()._check_token(request)  # type: ignore[misc]
         except RejectRequest:
-            if not is_same_origin(request):
+            if not is_same_origin(request) or _needs_cookies(request):
                 raise
             request.has_outdated_token = True  # type: ignore[attr-defined]
+
+
+def _needs_cookies(request: HttpRequest) -> bool:
+    match = request.resolver_match
+    return not request.COOKIES and match is not None and match.view_name in NEEDING_COOKIES

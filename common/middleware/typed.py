@@ -5,7 +5,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse, QueryDict
 
-from common.text import clean_parameter
+from common.text import clean_parameter, is_clean
 
 
 class CleanParametersMiddleware:
@@ -30,7 +30,7 @@ class CleanParametersMiddleware:
 
 
 def _clean(given: QueryDict) -> QueryDict:
-    if all(value.isascii() for _, values in given.lists() for value in values):
+    if all(is_clean(value) for _, values in given.lists() for value in values):
         return given
     cleaned = given.copy()
     for name, values in given.lists():

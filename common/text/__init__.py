@@ -3,6 +3,6 @@
 from common.text.excerpts import shorten_text
 from common.text.folding import fold, fold_address
 from common.text.invisible import remove_invisible
-from common.text.typed import clean_parameter
+from common.text.typed import clean_parameter, is_clean
 
-__all__ = ["clean_parameter", "fold", "fold_address", "remove_invisible", "shorten_text"]
+__all__ = ["clean_parameter", "fold", "fold_address", "is_clean", "remove_invisible", "shorten_text"]

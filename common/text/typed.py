@@ -26,16 +26,24 @@ _loose_joiner_pattern = regex.compile(r"\u200C(?![\p{L}\p{M}])")
 _dash_pattern = regex.compile(r"[\p{Pd}\u2212]")
 
 
+def is_clean(value: str) -> bool:
+    """Return whether cleaning certainly changes nothing."""
+    return value.isascii() and "\r\n" not in value
+
+
 def clean_parameter(name: str, value: str) -> str:
     """Return the value of the parameter ``name`` without invisible characters, in ordinary letters, digits and blanks.
+    An end of a line is one character.
 
     Joiners stay where letters need them. In a value that is a number, digits of all scripts become ASCII digits.
 
     >>> clean_parameter("quantity", " ２\\u200b")
     ' 2'
     """
-    if value.isascii() or len(value) > MAX_CLEANED or _UNTOUCHED.fullmatch(name):
+    if is_clean(value) or len(value) > MAX_CLEANED or _UNTOUCHED.fullmatch(name):
         return value
+    # Browsers send each end of a line as two characters, and count one for the limit of the field.
+    value = value.replace("\r\n", "\n")
     value = _loose_joiner_pattern.sub("", remove_invisible_from_field(value).translate(_FULL_WIDTH))
     value = _blank_pattern.sub(" ", value)
     if _number_pattern.fullmatch(value):

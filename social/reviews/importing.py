@@ -7,6 +7,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 
 from catalog.library.reviews import NewReview, ReviewStore, register_review_store
+from common import clock
 from social.models import Post, new_key
 from social.reviews.models import Review
 from social.reviews.services import Draft, clean_draft
@@ -36,7 +37,8 @@ def create_reviews(user_id: int, reviews: Sequence[NewReview]) -> Mapping[int, i
         except ValidationError:
             continue
         post = Post(user_id=user_id, book_id=one.book_id, kind=Post.Kind.REVIEW, text=content.excerpt, is_quiet=True)
-        post.key, post.created_at = new_key(), datetime.combine(one.day, time(12), UTC)
+        # At noon, which is on that day in nearly all time zones; a review of today is not of a later hour.
+        post.key, post.created_at = new_key(), min(datetime.combine(one.day, time(12), UTC), clock.now())
         posts.append(post)
         rows.append(Review(user_id=user_id, book_id=one.book_id, text=content.text))
     Post.objects.filter(pk__in=[rated[row.book_id] for row in rows if row.book_id in rated]).delete()

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+import regex
 from django.contrib.auth.models import Permission
 from django.test import Client
 
@@ -103,3 +104,20 @@ def test_support_without_the_permission_deletes_nobody(alice: User) -> None:
 
 def test_a_missing_user_leads_back_to_the_list(client: Client, carol: User) -> None:
     assert client.get(f"{USERS}4711/delete/").status_code == 302
+
+
+def test_emails_that_staff_cause_have_the_language_of_the_user(client: Client, carol: User, alice: User) -> None:
+    User.objects.filter(pk=alice.pk).update(language="en")
+    client.cookies["django_language"] = "zh-hans"
+    page = f"{USERS}{alice.pk}/change/"
+    form = client.get(page).context["adminform"].form
+    given = {name: value for name, value in form.initial.items() if isinstance(value, str)}
+    given |= {"login_stats-TOTAL_FORMS": "0", "login_stats-INITIAL_FORMS": "0"}
+    assert client.post(page, given | {"email": "new@example.org", "is_active": "on"}).status_code == 302
+    letters = deliver_emails()
+    client.post(USERS, {"action": "remove_factors", "_selected_action": [alice.pk]})
+    delete(client, alice, confirmed="yes")
+    letters += deliver_emails()
+    assert [letter.to for letter in letters] == [["new@example.org"], ["alice@example.org"], ["alice@example.org"]]
+    for letter in letters:
+        assert not regex.search(r"\p{Han}", f"{letter.subject} {letter.body}")

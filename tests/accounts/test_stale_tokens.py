@@ -10,6 +10,7 @@ from accounts.models import User
 from catalog.models import Book
 from catalog.shelves.models import ShelfEntry
 from common.web import kept_forms
+from shop.models import Product
 from social.models import Post
 from social.reviews.models import Review
 
@@ -104,6 +105,23 @@ def log_in(client: Client, target: str) -> Any:
     return client.post("/accounts/login/", form, follow=True)
 
 
+def test_a_browser_that_blocks_cookies_learns_it_at_forms_that_change_only_the_session(
+    reader: User, book: Book
+) -> None:
+    Product.objects.create(book=book, price=1250, stock=3)
+    addition = {"product": book.pk, "quantity": 1, "add": 1}
+    login = {"username": "rita", "password": "a quiet bookshop"}
+    account = {"username": "otto", "password1": "a quiet bookshop", "password2": "a quiet bookshop"}
+    for path, form in (("/shop/cart/", addition), ("/accounts/login/", login), ("/accounts/register/", account)):
+        browser, same = Client(enforce_csrf_checks=True), {"Origin": OWN, "Sec-Fetch-Site": "same-origin"}
+        token = browser.get("/accounts/login/", secure=True).cookies["csrftoken"].value
+        browser.cookies.clear()
+        answer = browser.post(path, {**form, "csrfmiddlewaretoken": token}, headers=same, secure=True)
+        assert (answer.status_code, "allow cookies" in answer.content.decode()) == (403, True), path
+        browser.cookies["theme"] = "dark"
+        assert browser.post(path, form, headers=same, secure=True).status_code in (302, 303), path
+
+
 def test_kept_post_is_shown_once_after_the_login_and_is_not_sent_by_a_get(client: Client, reader: User) -> None:
     target = submit_post(client, "<b>one</b>\r\ntwo")
     page = log_in(client, target).content.decode()
@@ -153,6 +171,7 @@ def test_kept_form_returns_to_the_reader_who_was_logged_in(client: Client, reade
 def test_an_outdated_page_of_another_reader_has_to_be_confirmed(reader: User, other: User, book: Book) -> None:
     client = Client(enforce_csrf_checks=True)
     headers = {"Origin": OWN, "Sec-Fetch-Site": "same-origin"}
+    client.get("/accounts/login/", secure=True)
     for name in ("rita", "otto"):
         client.cookies.pop("sessionid", None)
         form = {"username": name, "password": "a quiet bookshop"}

@@ -55,6 +55,12 @@ def text_of(client: Client) -> str:
     return str(answer.content.decode())
 
 
+def test_an_empty_cart_asks_browsers_without_cookies_to_allow_them(client: Client) -> None:
+    assert "Allow cookies for this site" in text_of(client)
+    client.get("/accounts/login/")
+    assert "Allow cookies for this site" not in text_of(client)
+
+
 def test_reading_pages_creates_no_session(client: Client, book: Product) -> None:
     assert "Your cart is empty." in text_of(client)
     assert client.get(HERE, headers=JSON).json() == {

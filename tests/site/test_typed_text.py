@@ -20,7 +20,7 @@ from catalog.shelves.models import ReadingGoal
 from common.text import clean_parameter, shorten_text
 from mirror.relay.drains import drain_all
 from shop.models import Order
-from social.models import Mention
+from social.models import Mention, ReaderProfile
 from tests.support.accounts.mail import deliver_emails
 from tests.support.accounts.people import warm_users
 from tests.support.shop.make import make_product
@@ -304,3 +304,15 @@ def test_excerpts_end_after_a_word() -> None:
     assert shorten_text("One, two, three", 15) == "One, two, three"
     assert [shorten_text("One, two, three", length) for length in (14, 9, 8, 2)] == ["One, two…", "One…", "One…", "O…"]
     assert shorten_text("没有空格的句子。", 5) == "没有空格…"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("letter", ["x", "ж"])
+def test_a_line_end_counts_as_one_character(client: Client, letter: str) -> None:
+    reader = User.objects.create_user("rita")
+    client.force_login(reader)
+    # As browsers send a field that they take for full.
+    lines = [letter * 99] * 5 + [""]
+    answer = client.post("/people/profile/", {"action": "texts", "bio": "\r\n".join(lines)})
+    assert answer.status_code == 302
+    assert ReaderProfile.objects.get().bio == "\n".join(lines).strip()

@@ -10,9 +10,10 @@ from typing import Final, NamedTuple
 from catalog.values.isbns import find_isbns
 
 FIRST_YEAR: Final = 1000
+FIRST_SHORT_YEAR: Final = 1930  # spreadsheets read years of two digits as those from this one on
 _DAY: Final = re.compile(r"(\d{4})[-/.](\d{1,2})(?:[-/.](\d{1,2}))?")
 _AMERICAN: Final = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4}|\d{2})")
-_DAY_FIRST: Final = re.compile(r"(\d{1,2})[.-](\d{1,2})[.-](\d{4})")
+_DAY_FIRST: Final = re.compile(r"(\d{1,2})[.-](\d{1,2})[.-](\d{4}|(?<=\.)\d{2})")
 _YEAR: Final = re.compile(r"\d{4}")
 _NAMED: Final = re.compile(r"(?:(\d{1,2})\s+)?([A-Za-z]{3})[a-z]*\.?(?:\s+(\d{1,2}),?)?\s+(\d{4})")
 _MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -49,10 +50,10 @@ def parse_date(text: str) -> ImportedDate | None:
         return _make_date(year, month, day)
     if found := _DAY_FIRST.fullmatch(text):
         day, month, year = map(int, found.groups())
-        return _make_date(year, month, day)
+        return _make_date(_complete_year(year), month, day)
     if found := _AMERICAN.fullmatch(text):
         month, day, year = map(int, found.groups())
-        return _make_date(year if year > 99 else 2000 + year, month, day)
+        return _make_date(_complete_year(year), month, day)
     if found := _NAMED.fullmatch(text):
         before, name, after, written = found.groups()
         month = _MONTHS.index(name.lower()) + 1 if name.lower() in _MONTHS else 0
@@ -70,6 +71,10 @@ def write_day_first(text: str) -> str:
     """Return a date with slashes as one that ``parse_date`` reads with the day first, and any other text as it is."""
     found = _AMERICAN.fullmatch(text)
     return ".".join(found.groups()) if found else text
+
+
+def _complete_year(year: int) -> int:
+    return year if year > 99 else FIRST_SHORT_YEAR + (year - FIRST_SHORT_YEAR) % 100
 
 
 def _make_date(year: int, month: int, day: int) -> ImportedDate | None:

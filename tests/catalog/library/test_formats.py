@@ -102,6 +102,11 @@ def test_files_that_spreadsheets_wrote() -> None:
     assert (one.title, one.review, two.title) == ("沙丘", "好看", "基地")
     assert [book.readings[0].end for book in (one, two)] == [(date(2020, 5, 13), False), (date(2020, 6, 4), False)]
     assert (one.added_on, two.added_on) == (date(2019, 2, 3), date(2019, 2, 3))
+    # Years may have two digits.
+    short = (GOODREADS + first + second).replace("/2020", "/20").replace("/2019", "/19")
+    assert [(book.readings, book.added_on) for book in read(short.encode())] == [
+        (book.readings, book.added_on) for book in (one, two)
+    ]
     # No row tells, so the month is first.
     (one,) = read((GOODREADS + second).encode())
     assert (one.readings[0].end, one.added_on) == ((date(2020, 4, 6), False), date(2019, 3, 2))
@@ -223,7 +228,8 @@ def test_cells() -> None:
     days = {
         "2021/03/04": date(2021, 3, 4), "2021-3-4": date(2021, 3, 4), "[2016-05-08]": date(2016, 5, 8),
         "04.03.2021": date(2021, 3, 4), "4-3-2021": date(2021, 3, 4), "3/14/2021": date(2021, 3, 14),
-        "3/14/21": date(2021, 3, 14), "Mar 4, 2021": date(2021, 3, 4),
+        "3/14/21": date(2021, 3, 14), "12/31/99": date(1999, 12, 31), "04.03.21": date(2021, 3, 4),
+        "31.12.99": date(1999, 12, 31), "4-3-21": None, "Mar 4, 2021": date(2021, 3, 4),
         "4 March 2021": date(2021, 3, 4), "2021": date(2021, 12, 31),
         "2021-05": date(2021, 12, 31), "May 2021": date(2021, 12, 31), "2021/02/30": None, "0021": None, "soon": None,
     }  # fmt: skip

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 from contextlib import nullcontext
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, NamedTuple
 
 import pytest
 from django.core import serializers
 from django.test import Client
 from django.utils import timezone
+from pytest_django.fixtures import Settings
 
 from accounts.models import User
 from catalog.library import selectors, services
@@ -130,6 +131,18 @@ def test_import_matches_applies_repeats_and_undoes(reader: User, books: list[Boo
     assert services.undo_import(reader.pk, made.pk)
     assert run(made).state == State.UNDONE
     assert snapshot() == before
+
+
+def test_the_present_day_of_an_import_is_that_of_its_reader(
+    reader: User, books: list[Book], settings: Settings
+) -> None:
+    settings.CLOCK = lambda: datetime(2026, 12, 31, 20, tzinfo=UTC)
+    User.objects.filter(pk=reader.pk).update(time_zone="Asia/Tokyo")
+    made = start(reader, '1,Known by number,Nobody,,,"=""""","=""9780061120084""",4,,,,,,,2027/01/01,,,,read,,,,1,0\n')
+    services.confirm_import(reader.pk, made.pk)
+    run(made)
+    entry = ShelfEntry.objects.get()
+    assert (entry.shelved_on, entry.finished_on) == (date(2027, 1, 1), date(2027, 1, 1))
 
 
 FILES_OF_OTHERS = {

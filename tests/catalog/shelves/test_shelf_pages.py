@@ -10,8 +10,17 @@ from pytest_django.fixtures import Settings
 from accounts.models import User
 from catalog.models import Book
 from catalog.shelves import services
-from catalog.shelves.models import EarlierReading, Privacy, ReadingGoal, Shelf, ShelfEntry, ShelfSettings
+from catalog.shelves.models import (
+    EarlierReading,
+    Precision,
+    Privacy,
+    ReadingGoal,
+    Shelf,
+    ShelfEntry,
+    ShelfSettings,
+)
 from catalog.shelves.selectors import get_shelf_summary
+from catalog.shelves.services import ReadingDates
 from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
 from tests.support.warm_mirrors import rebuild
@@ -262,6 +271,14 @@ def test_reading_again_keeps_the_earlier_reading(client: Client, reader: User, b
     services.put_on_shelf(reader.pk, book.pk, Shelf.READ, date(2026, 5, 3))
     assert list(EarlierReading.objects.order_by("pk").values_list("is_finished", flat=True)) == [True, False]
     assert get_shelf_summary(reader.pk, 2026).finished == 2
+
+
+def test_reading_again_on_the_last_day_of_a_year_keeps_the_reading_of_that_year(reader: User, book: Book) -> None:
+    services.put_on_shelf(reader.pk, book.pk, Shelf.READ, date(2026, 3, 1))
+    services.set_reading_dates(reader.pk, book.pk, ReadingDates.of_year(2026)._asdict())
+    services.put_on_shelf(reader.pk, book.pk, Shelf.READING, date(2026, 12, 31))
+    earlier = EarlierReading.objects.get()
+    assert (earlier.finished_on, earlier.finished_precision) == (date(2026, 12, 31), Precision.YEAR)
 
 
 def test_the_bars_count_half_stars_below_as_shares_of_all_ratings(client: Client, book: Book) -> None:

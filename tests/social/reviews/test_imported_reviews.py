@@ -1,10 +1,11 @@
 """Imported reviews appear at their books, and on no timeline and no profile, in Redis and in SQL."""
 
 from contextlib import nullcontext
-from datetime import date
+from datetime import UTC, date, datetime
 
 import pytest
 from django.test import Client
+from pytest_django.fixtures import Settings
 
 from accounts.models import User
 from catalog.library.reviews import NewReview, create_reviews, delete_reviews
@@ -71,3 +72,14 @@ def test_imported_reviews_are_shown_at_their_books_only() -> None:
     assert set(Review.objects.values_list("text", flat=True)) == {"Written here", "Edited since"}
     drain_all()
     assert verify(["post", "timeline", "global", "review", "ranked_review", "book_posts"]) == []
+
+
+def test_a_review_of_a_book_that_was_finished_today_is_not_of_a_later_hour(settings: Settings) -> None:
+    morning = datetime(2026, 5, 6, 3, tzinfo=UTC)
+    settings.CLOCK = lambda: morning
+    writer = User.objects.create(username="Wilma")
+    days = [date(2026, 5, 6), date(2026, 5, 5)]
+    reviews = [NewReview(Book.objects.create(title=f"Of {day}").pk, "Imported", day) for day in days]
+    create_reviews(writer.pk, reviews)
+    times = Post.objects.order_by("pk").values_list("created_at", flat=True)
+    assert list(times) == [datetime(2026, 5, 5, 12, tzinfo=UTC), morning]
