@@ -68,7 +68,8 @@ LAYOUTS: Final = (
     ),
     Layout(  # the motif on a disc
         '<circle class="mate" cx="60" cy="58" r="42"/>',
-        10, 100, 106, 44, 168, (60, 58, 2.2), '<circle class="foil" cx="60" cy="58" r="24"/>', behind="mate",
+        10, 100, 106, 44, 168, (60, 58, 2.2),
+        '<circle class="foil" cx="60" cy="58" r="26"/><circle class="mate" cx="60" cy="58" r="23"/>', behind="mate",
     ),
     Layout(  # an arch
         '<path class="mate" d="M24 54h72v58H24z"/><circle class="mate" cx="60" cy="54" r="36"/>',
