@@ -16,7 +16,8 @@ class Layout(NamedTuple):
     """A binding of a cover: the shapes behind the text, and the box for the title.
 
     motif: the centre and the scale of the motif. behind: the class of the shape below it. default: the shapes there on
-    a cover without a motif. on_label: the texts that are printed on paper.
+    a cover without a motif. on_label: the texts that are printed on paper. No title is at the top, where cards have a
+    badge.
     """
 
     ground: str
@@ -56,7 +57,7 @@ LAYOUTS: Final = (
     ),
     Layout(  # a bound spine
         '<path class="mate" d="M0 0h18v180H0z"/><path class="rule" d="M18 0v180"/>',
-        28, 82, 16, 94, 168, (46, 132, 1.5), '<path class="rule" d="M28 142h30"/>', "start",
+        28, 82, 24, 86, 168, (46, 132, 1.5), '<path class="rule" d="M28 142h30"/>', "start",
     ),
     Layout(  # the motif over the title
         "", 12, 96, 76, 74, 168, (60, 42, 2.1),
@@ -77,14 +78,14 @@ LAYOUTS: Final = (
     ),
     Layout(  # a slope below the title
         '<path class="mate" d="M0 126L120 84v96H0z"/>',
-        12, 96, 14, 76, 170, (84, 130, 1.7), '<circle class="foil" cx="88" cy="128" r="14"/>', "start", behind="mate",
+        12, 96, 24, 66, 170, (84, 130, 1.7), '<circle class="foil" cx="88" cy="128" r="14"/>', "start", behind="mate",
     ),
     Layout(  # a band of paper
         '<path class="label" d="M0 64h120v58H0z"/><path class="foil" d="M0 60h120v1.5H0zM0 124.5h120v1.5H0z"/>',
         10, 100, 68, 50, 166, (60, 31, 1.7), '<circle class="foil" cx="60" cy="31" r="12"/>', on_label=("title",),
     ),
     Layout(  # a poster of the motif
-        "", 12, 96, 12, 60, 170, (60, 118, 3.2), '<circle class="mate" cx="60" cy="118" r="36"/>', "start",
+        "", 12, 96, 24, 54, 170, (60, 122, 3), '<circle class="mate" cx="60" cy="122" r="36"/>', "start",
     ),
     Layout(  # the lower half of paper
         '<path class="label" d="M0 92h120v88H0z"/><path class="foil" d="M0 88h120v1.5H0z"/>',
@@ -93,7 +94,7 @@ LAYOUTS: Final = (
     ),
     Layout(  # hills below the motif
         '<circle class="mate" cx="24" cy="206" r="88"/><circle class="shade" cx="104" cy="214" r="78"/>',
-        12, 96, 14, 66, 172, (72, 100, 1.3), '<circle class="foil" cx="84" cy="100" r="12"/>',
+        12, 96, 24, 58, 172, (72, 100, 1.3), '<circle class="foil" cx="84" cy="100" r="12"/>',
     ),
 )  # fmt: skip
 
