@@ -1,9 +1,10 @@
-"""Covers: the uploaded one of a book, or one that the site draws."""
+"""Covers and portraits: the uploaded one, or one that the site draws."""
 
-from catalog.covers.designs import CLOTH_COUNT
+from catalog.covers.portraits import draw_portrait, show_portrait
 from catalog.covers.shown import show_cover
 
 __all__ = [
-    "CLOTH_COUNT",
+    "draw_portrait",
     "show_cover",
+    "show_portrait",
 ]

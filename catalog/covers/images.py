@@ -28,21 +28,23 @@ COVER_SIZE: Final = (120, 180)  # units of the drawn cover
 OVERSAMPLING: Final = 2
 FONT: Final = Path(unfold.__file__).parent / "static/unfold/fonts/inter/Inter-SemiBold.woff2"
 UNASSIGNED: Final = "\ue123"  # a letter that the font lacks
-DRAWING_VERSION: Final = 4  # increase it if covers look different
+DRAWING_VERSION: Final = 5  # increase it if covers look different
 MAX_CACHED_IMAGES: Final = 256  # each takes about 20 kB
 
-# The same colours as in static/css/shelf.css: the cloth and the foil of each number.
+# The same colours as in static/css/shelf.css: the cloth, the foil and the second colour of each number.
 CLOTHS: Final = (
-    ("#24443a", "#ecd9a8"),
-    ("#6e2a22", "#f3dcb4"),
-    ("#22375a", "#e6d5ad"),
-    ("#c99a3c", "#2c1f10"),
-    ("#4a4f58", "#f0e6d2"),
-    ("#55304f", "#eed3c4"),
-    ("#1f5660", "#f2e2bd"),
-    ("#d9cbb0", "#5a2318"),
-    ("#5b6b3a", "#fbf0d2"),
-    ("#a8492f", "#fdf0dc"),
+    ("#24443a", "#ecd9a8", "#b8562f"),
+    ("#6e2a22", "#f3dcb4", "#b9652a"),
+    ("#22375a", "#e6d5ad", "#b5473a"),
+    ("#c99a3c", "#2c1f10", "#ead292"),
+    ("#4a4f58", "#f0e6d2", "#8c3f35"),
+    ("#55304f", "#eed3c4", "#a8506a"),
+    ("#1f5660", "#f2e2bd", "#b5562f"),
+    ("#d9cbb0", "#5a2318", "#e0a184"),
+    ("#5b6b3a", "#fbf0d2", "#2f4a3c"),
+    ("#a8492f", "#fdf0dc", "#24435a"),
+    ("#8a2f4a", "#f8e3cf", "#2f2645"),
+    ("#9dbbc0", "#17303a", "#e6dfca"),
 )
 LABEL: Final = "#f8f1e3"
 LABEL_RULE: Final = "#b9a888"
@@ -89,14 +91,14 @@ def _load_uploaded(name: str, scale: float) -> Image.Image | None:
 
 
 def _draw(plan: CoverPlan, scale: float) -> Image.Image:
-    cloth, _ = CLOTHS[plan.cloth]
+    cloth = CLOTHS[plan.cloth][0]
     image = Image.new("RGB", (round(COVER_SIZE[0] * scale), round(COVER_SIZE[1] * scale)), cloth)
     pen = ImageDraw.Draw(image)
     _draw_texture(pen, plan, scale)
-    ground, motif = plan.layout.ground, plan.design.motif
-    _draw_shapes(pen, ground if motif else ground + plan.layout.default, plan, Frame(0, 0, scale))
+    ground = plan.layout.ground
+    _draw_shapes(pen, ground if plan.motif else ground + plan.layout.default, plan, Frame(0, 0, scale))
     x, y, size = plan.layout.motif
-    _draw_shapes(pen, motif, plan, Frame(x * scale, y * scale, size * scale))
+    _draw_shapes(pen, plan.motif, plan, Frame(x * scale, y * scale, size * scale))
     # A name with gaps would be wrong, so all lines of a kind are left out if one has an unknown letter.
     unwritable = {line.kind for line in plan.lines if not can_write(line.text)}
     for line in plan.lines:
@@ -114,10 +116,10 @@ class Frame(NamedTuple):
 
 
 def _draw_texture(pen: ImageDraw.ImageDraw, plan: CoverPlan, scale: float) -> None:
-    width, distance = TEXTURES.get(plan.design.texture, (0, 0))
+    width, distance = TEXTURES.get(plan.texture, (0, 0))
     if not width:
         return
-    cloth, foil = map(ImageColor.getrgb, CLOTHS[plan.cloth])
+    cloth, foil = map(ImageColor.getrgb, CLOTHS[plan.cloth][:2])
     fill = tuple(round(a + (b - a) * GRAIN) for a, b in zip(cloth, foil, strict=True))
     for left in range(0, COVER_SIZE[0], width + distance):
         # Pillow draws the last pixel of a rectangle as well.
@@ -130,10 +132,11 @@ def _draw_shapes(pen: ImageDraw.ImageDraw, shapes: str, plan: CoverPlan, frame: 
 
 
 def _draw_shape(pen: ImageDraw.ImageDraw, shape: ElementTree.Element, plan: CoverPlan, frame: Frame) -> None:
-    cloth, foil = CLOTHS[plan.cloth]
+    cloth, foil, mate = CLOTHS[plan.cloth]
     fills: dict[str, str | tuple[int, ...]] = {
         "cloth": cloth,
         "foil": foil,
+        "mate": mate,
         "label": LABEL,
         "shade": darken(cloth, SHADE),
     }
@@ -143,7 +146,7 @@ def _draw_shape(pen: ImageDraw.ImageDraw, shape: ElementTree.Element, plan: Cove
         x, y = x + frame.x, y + frame.y
         pen.ellipse((x - radius, y - radius, x + radius, y + radius), fill=fills[kind])
         return
-    is_on_label = plan.layout.on_label and shape.attrib["d"] in plan.layout.ground
+    is_on_label = bool(plan.layout.on_label) and shape.attrib["d"] in plan.layout.ground
     for points in _trace_path(shape.attrib["d"]):
         scaled = [(frame.x + x * frame.scale, frame.y + y * frame.scale) for x, y in points]
         if kind == "rule":

@@ -27,7 +27,10 @@ class Sizes(NamedTuple):
 
 
 TITLE_SIZES: Final = Sizes(
-    (17.0, 15.0, 13.0, 11.5, 10.0, 9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0), whole=8.0, single=17.0, cjk_single=15.0
+    (22.0, 19.5, 17.0, 15.0, 13.0, 11.5, 10.0, 9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0),
+    whole=8.0,
+    single=17.0,
+    cjk_single=15.0,
 )
 AUTHOR_SIZES: Final = Sizes(
     (8.0, 7.5, 7.0, 6.5, 6.0, 5.5, 5.0, 4.0, 3.0, 2.0, 1.0), whole=5.0, single=6.5, cjk_single=6.5

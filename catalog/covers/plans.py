@@ -3,12 +3,15 @@
 A cover is 120 units wide and 180 high.
 """
 
-from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple, TypeVar
 
 from catalog.books.series import split_title
-from catalog.covers.designs import LAYOUTS, Design, Layout, get_design
+from catalog.covers.designs import LAYOUTS, Layout, get_design
 from catalog.covers.lettering import AUTHOR_SIZES, LINE_HEIGHT, TITLE_SIZES, fit_text
+from catalog.covers.motifs import MOTIFS
+
+T = TypeVar("T")
 
 AUTHOR_HEIGHT: Final = 16.0  # units; a higher block would meet the title
 
@@ -41,11 +44,13 @@ class CoverLine(NamedTuple):
 
 
 class CoverPlan(NamedTuple):
-    """Everything on a drawn cover. cloth: the number of its colours."""
+    """Everything on a drawn cover. motif: its shapes, or "". cloth: the number of its colours."""
 
     layout: Layout
-    design: Design
+    motif: str
     cloth: int
+    texture: str
+    typeface: str
     lines: list[CoverLine]
 
 
@@ -53,9 +58,21 @@ def plan_cover(facts: CoverFacts) -> CoverPlan:
     """Return the layout, the design, the colours and the text of a book's cover."""
     # Consecutive ids get different covers.
     mixed = (facts.book * 2654435761 >> 7) & 0xFFFF
-    layout, design = LAYOUTS[mixed % len(LAYOUTS)], get_design(facts.design)
-    cloth = design.cloths[mixed // len(LAYOUTS) % len(design.cloths)]
-    return CoverPlan(layout, design, cloth, [*_plan_title(facts, layout), *_plan_author(facts, layout)])
+    design = get_design(facts.design)
+    mixed, layout = _choose(mixed, LAYOUTS)
+    mixed, cloth = _choose(mixed, design.cloths)
+    mixed, name = _choose(mixed, design.motifs)
+    _, typeface = _choose(mixed, design.typefaces)
+    # What a motif cuts out shows the shape behind it.
+    motif = MOTIFS.get(name, "").replace('"cloth"', f'"{layout.behind}"')
+    lines = [*_plan_title(facts, layout), *_plan_author(facts, layout)]
+    return CoverPlan(layout, motif, cloth, design.texture, typeface, lines)
+
+
+def _choose(mixed: int, options: Sequence[T]) -> tuple[int, T]:
+    """Return the rest of a number, and the option that its beginning chooses."""
+    rest, chosen = divmod(mixed, len(options))
+    return rest, options[chosen]
 
 
 def _plan_title(facts: CoverFacts, layout: Layout) -> list[CoverLine]:
@@ -63,16 +80,16 @@ def _plan_title(facts: CoverFacts, layout: Layout) -> list[CoverLine]:
     y = layout.top + size
     if layout.anchor == "middle":
         y += (layout.height - len(lines) * size * LINE_HEIGHT) / 2
-    kind = "cover-title on-label" if layout.on_label else "cover-title"
-    return [_place(kind, size, y + n * size * LINE_HEIGHT, layout, line) for n, line in enumerate(lines)]
+    return [_place("title", size, y + n * size * LINE_HEIGHT, layout, line) for n, line in enumerate(lines)]
 
 
 def _plan_author(facts: CoverFacts, layout: Layout) -> list[CoverLine]:
     size, lines = fit_text(facts.author, AUTHOR_SIZES, layout.width, AUTHOR_HEIGHT)
     first = layout.author - (len(lines) - 1) * size * LINE_HEIGHT
-    return [_place("cover-author", size, first + n * size * LINE_HEIGHT, layout, line) for n, line in enumerate(lines)]
+    return [_place("author", size, first + n * size * LINE_HEIGHT, layout, line) for n, line in enumerate(lines)]
 
 
-def _place(kind: str, size: float, y: float, layout: Layout, line: str) -> CoverLine:
+def _place(text: str, size: float, y: float, layout: Layout, line: str) -> CoverLine:
+    kind = f"cover-{text} on-label" if text in layout.on_label else f"cover-{text}"
     x = layout.left if layout.anchor == "start" else layout.left + layout.width / 2
     return CoverLine(kind, size, x, y, layout.anchor, line)

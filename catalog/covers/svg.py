@@ -18,18 +18,18 @@ def draw_cover(facts: CoverFacts) -> SafeString:
     plan = plan_cover(facts)
     texts = "".join(map(_render_line, plan.lines))
     return mark_safe(
-        f'<svg class="cover cloth-{plan.cloth} type-{plan.design.typeface}" viewBox="0 0 120 180" aria-hidden="true"'
+        f'<svg class="cover cloth-{plan.cloth} type-{plan.typeface}" viewBox="0 0 120 180" aria-hidden="true"'
         f'><path class="cloth" d="M0 0h120v180H0z"/>{_render_shapes(plan)}{texts}</svg>'
     )
 
 
 def _render_shapes(plan: CoverPlan) -> str:
     """Return the texture, the binding and the motif."""
-    grain = f'<path class="grain {plan.design.texture}" d="M0 90h120"/>' if plan.design.texture else ""
-    if not plan.design.motif:
+    grain = f'<path class="grain {plan.texture}" d="M0 90h120"/>' if plan.texture else ""
+    if not plan.motif:
         return f"{grain}{plan.layout.ground}{plan.layout.default}"
     x, y, scale = plan.layout.motif
-    motif = f'<g transform="translate({x:g} {y:g}) scale({scale:g})">{plan.design.motif}</g>'
+    motif = f'<g transform="translate({x:g} {y:g}) scale({scale:g})">{plan.motif}</g>'
     return f"{grain}{plan.layout.ground}{motif}"
 
 

@@ -18,9 +18,7 @@ SHOWN_PHOTO: Final = 128  # pixels
 _COVER: Final = (
     '<img class="cover" src="{}" srcset="{}" sizes="{}" width="120" height="180" alt="" decoding="async" {}>'
 )
-_PHOTO: Final = (
-    '<img class="avatar author-photo" src="{}" srcset="{} 3x" width="{}" height="{}" alt="" decoding="async">'
-)
+_PHOTO: Final = '<img class="avatar" src="{}" srcset="{} 3x" width="{}" height="{}" alt="" decoding="async">'
 
 
 def show_uploaded_cover(name: str, is_large: bool = False) -> SafeString:

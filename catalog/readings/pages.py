@@ -6,6 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 
 from catalog.readings.statistics import YearStatistics, list_years, load_statistics
 from catalog.shelves.arrangements import parse_year
@@ -17,12 +18,16 @@ FULL_WIDTH: Final = 100  # percent
 
 
 class Bar(NamedTuple):
-    """A bar of a chart. label: a month, or a rating in halves of a star. width: in percent of the longest bar."""
+    """A bar of a chart. label: a month, or a rating in halves of a star. width: in percent of the longest bar.
+
+    short: the label below an upright bar.
+    """
 
     label: Any
     books: int
     pages: int
     width: int
+    short: str = ""
 
 
 class StatisticsPage(NamedTuple):
@@ -69,9 +74,14 @@ def _build_months(found: YearStatistics) -> list[Bar]:
     most = max(month.books for month in found.months) or 1
     bars = []
     for month in [*found.months[1:], found.months[0]]:
-        label = date_format(date(found.year, month.number, 1), "F") if month.number else _("Month unknown")
-        if month.number or month.books:
-            bars.append(Bar(label, month.books, month.pages, round(FULL_WIDTH * month.books / most)))
+        width = round(FULL_WIDTH * month.books / most)
+        if month.number:
+            first = date(found.year, month.number, 1)
+            # Translators: the format of a month below a bar of a narrow chart; English: Jan.
+            short = date_format(first, pgettext("format of a month", "M"))
+            bars.append(Bar(date_format(first, "F"), month.books, month.pages, width, short))
+        elif month.books:
+            bars.append(Bar(_("Month unknown"), month.books, month.pages, width))
     return bars
 
 

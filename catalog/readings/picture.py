@@ -43,7 +43,7 @@ def find_picture_facts(reader: str, found: YearStatistics) -> PictureFacts:
 @lru_cache(maxsize=MAX_CACHED_PICTURES)
 def render_picture(facts: PictureFacts) -> bytes:
     """Return the picture of a year as a PNG of ``covers.images.SIZE`` pixels."""
-    cloth, foil = CLOTHS[facts.year % len(CLOTHS)]
+    cloth, foil, _ = CLOTHS[facts.year % len(CLOTHS)]
     image = Image.new("RGB", SIZE, cloth)
     pen = ImageDraw.Draw(image)
     # A name with gaps would be wrong.

@@ -3,9 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from catalog.covers import show_cover
+from catalog.covers import show_cover, show_portrait
 from catalog.details.selectors import get_format_label
-from catalog.pictures import show_photo
 from catalog.shelves.arrangements import ORDERS
 from catalog.shelves.forms import Unit, When
 from catalog.shelves.models import STARS, Shelf
@@ -29,7 +28,7 @@ FUNCTIONS: Final[Mapping[str, Any]] = {
     "series_line": books.series_line,
     "series_places": books.series_places,
     "all_stars": STARS,
-    "author_photo": show_photo,
+    "author_portrait": show_portrait,
     "link_authors": books.link_authors,
     "mean_stars": shelves.mean_stars,
     "own_parts": shelves.own_parts,

@@ -2,11 +2,10 @@
 
 from typing import Final
 
-import regex
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from catalog.covers import CLOTH_COUNT
+from catalog.covers import draw_portrait
 from common.paths import make_path
 from common.rendered import remember_rendered
 from social.content.html import to_html
@@ -17,11 +16,6 @@ SHOWN_SIZES: Final = (40, 128)  # pixels, in small and large
 # No request to another site, and none for readers without a picture. The alternative text is empty, because the name
 # stands beside the picture.
 _FILE: Final = '<img class="avatar" src="{}" width="{}" height="{}" alt="" loading="lazy" decoding="async">'
-_DRAWN: Final = (
-    '<svg class="avatar cloth-{}" width="{}" height="{}" viewBox="0 0 40 40" aria-hidden="true">'
-    '<circle class="cloth" cx="20" cy="20" r="20"/><text x="20" y="27" font-size="20" text-anchor="middle">{}</text>'
-    "</svg>"
-)
 
 
 @remember_rendered(MAX_BYTES)
@@ -31,9 +25,7 @@ def avatar(user_id: int, name: str, picture: str, is_large: bool = False) -> Saf
     if picture:
         file = AVATARS.build_file_name(picture, SIZES[is_large])
         return format_html(_FILE, make_path("social:picture", file), size, size)
-    # A letter with all its marks
-    initial = regex.match(r"\X", name)
-    return format_html(_DRAWN, user_id % CLOTH_COUNT, size, size, initial[0].upper() if initial else "")
+    return draw_portrait(user_id, name, size)
 
 
 def post_text(text: str) -> SafeString:

@@ -122,7 +122,14 @@ def former_text(post: Mapping[str, Any], text: str) -> SafeString:
 def describe_like(post_id: int, name: str, likes: int, is_liked: bool) -> dict[str, Any]:
     """Return what the template ``TOGGLE`` needs for the button with a post's likes. name: of the author."""
     label = gettext("Like the post by %(name)s") % {"name": name}
-    shown = {"id": post_id, "verb": "like", "undo": "unlike", "icon_name": "heart", "label": label}
+    shown = {
+        "id": post_id,
+        "verb": "like",
+        "undo": "unlike",
+        "icon_name": "heart",
+        "label": label,
+        "word": gettext("Like"),
+    }
     return shown | {"count": likes, "is_on": is_liked}
 
 

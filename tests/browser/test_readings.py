@@ -79,7 +79,7 @@ def test_a_book_is_read_twice_by_keyboard(
     page.locator("summary", has_text="Sort and filter").press("Enter")
     page.get_by_label("Read in the year").fill("2018")
     page.get_by_role("button", name="Apply").press("Enter")
-    expect(page.get_by_text("No books on this shelf fit these filters.")).to_be_visible()
+    expect(page.get_by_text("No books on this shelf match these filters.")).to_be_visible()
     page.get_by_role("link", name="Reading statistics").press("Enter")
     page.get_by_role("link", name="2019").press("Enter")
     expect(page.locator(".figures")).to_have_text(re.compile(r"Books\s*1\s*Pages\s*200"))

@@ -202,6 +202,8 @@ def test_an_author_has_a_photo(client: Client, media: Path) -> None:
     staff.force_login(User.objects.create_superuser("carol"))
     author = Author.objects.create(name="Frank Herbert")
     rebuild()
+    drawn = r'<svg class="avatar cloth-\d+" width="128".*>F</text></svg>'
+    assert re.search(drawn, client.get(f"/authors/{author.pk}/").content.decode())
     given: dict[str, Any] = {"aliases-TOTAL_FORMS": "0", "aliases-INITIAL_FORMS": "0"}
     given |= {"name": author.name, "bio": "", "picture": SimpleUploadedFile("me.jpg", make_picture())}
     assert staff.post(f"/admin/catalog/author/{author.pk}/change/", given).status_code == 302
@@ -209,6 +211,7 @@ def test_an_author_has_a_photo(client: Client, media: Path) -> None:
     drain_all()
     page = client.get(f"/authors/{author.pk}/").content.decode()
     assert f'src="/media/authors/{author.photo}-128.webp"' in page
+    assert not re.search(drawn, page)
     file = client.get(f"/media/authors/{author.photo}-384.webp")
     assert b"".join(file.streaming_content).startswith(b"RIFF")  # type: ignore[attr-defined]
     author.delete()
@@ -225,7 +228,7 @@ def test_a_merged_author_leaves_the_photo_to_one_without(client: Client, media: 
     assert Author.objects.get().photo in kept[0]
     assert list_files(media) == kept
     page = client.get(f"/authors/{into.pk}/").content.decode()
-    (path,) = re.findall(r'class="avatar author-photo" src="([^"]+)"', page)
+    (path,) = re.findall(r'class="avatar" src="([^"]+)"', page)
     assert b"".join(client.get(path).streaming_content)[8:12] == b"WEBP"  # type: ignore[attr-defined]
     # A photo of its own replaces the one that was taken over.
     set_picture(PHOTO, into.pk, PHOTO.files.encode(make_picture("PNG")))

@@ -84,11 +84,14 @@ def test_json_has_the_new_state_and_whether_it_changed(client: Client, bob: User
 
 
 def test_visitors_see_the_number_and_must_log_in(client: Client, town: Town, post: Post) -> None:
+    word = '<span aria-hidden="true">Like</span>'  # in place of the number 0
+    assert word in client.get(f"/posts/{post.pk}/").content.decode()
     likes.like_post(town.alice.pk, post.pk)
     drain_all()
     assert get_shown(client, post) == (1, False)
     page = client.get(f"/posts/{post.pk}/").content.decode()
     assert f'<a class="like" href="/accounts/login/?next=/posts/{post.pk}/" rel="nofollow">' in page
+    assert word not in page
     assert "csrfmiddlewaretoken" not in page.partition("<main")[2]
     assert ask(client, post).headers["Location"].startswith("/accounts/login/?next=/accounts/resume/")
     assert ask(client, post, **JSON).status_code == 401

@@ -100,4 +100,4 @@ def test_orders_and_filters_equal_those_of_python() -> None:
     assert 'value="web"' in text
     with sql_only():
         assert walk(client, "/shelves/read/?sort=title") == titles
-    assert "No books on this shelf fit these filters." in client.get("/shelves/read/?year=1800").content.decode()
+    assert "No books on this shelf match these filters." in client.get("/shelves/read/?year=1800").content.decode()

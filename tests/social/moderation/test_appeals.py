@@ -149,7 +149,7 @@ def test_a_granted_appeal_of_a_reporter_opens_the_case_again(dispute: Dispute) -
     assert [letter.to for letter in deliver()] == [["bob@example.org"]]
     dispute.decide(Action.HIDE, by=dispute.dora)
     assert read_reporter_histories([dispute.bob.pk]) == {dispute.bob.pk: ReporterHistory(1, 0)}
-    assert "we acted" in enter(dispute.bob).get("/reports/").content.decode()
+    assert "action taken" in enter(dispute.bob).get("/reports/").content.decode()
     assert {letter.to[0] for letter in deliver()} == {"alice@example.org", "bob@example.org"}
 
 
