@@ -49,7 +49,7 @@ def answer_in_sql(
     tag_ids = sql.find_tag_ids(node)
     books = sql.filter_books(node, narrowings, tag_ids)
     return QueryAnswer(
-        count=books.count(),
+        count=sql.count_books(node, narrowings, tag_ids),
         positions=sql.find_page(books, order, after, limit),
         facets=sql.find_facets(books, MAX_FACETS, query.find_terms(node) if node else ()),
         unknown=_find_unknown_tags(node, tag_ids),

@@ -29,9 +29,8 @@ class Sort:
     sorted set of the books. expression: returns the SQL expression to sort by. is_text: the members are
     "<key> NUL <id>", sorted by code point; otherwise the members are ids, scored with their keys. mirror: the mirror
     that writes the sorted set. A mirror other than the books' own must write to the books' feed (``Mirror.feed``), use
-    the books' ids as keys of its rows, and write only books that have a key. has_gaps: whether books may lack a key
-    in the books' own mirror. is_reverse_listed: whether wide pages always name the reverse, too. is_reversed: whether
-    this is a reverse.
+    the books' ids as keys of its rows, and write only books that have a key. has_gaps: whether books may lack a key.
+    is_reverse_listed: whether wide pages always name the reverse, too. is_reversed: whether this is a reverse.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """Find books in SQL, which has the facts and answers when Redis cannot.
 
-Redis gives exactly the same answers in the same order (``listing.sorts``). A page continues after a position. Text
-sorts by code point on every database, as in Python's ``sorted``.
+Redis gives the same answers in the same order (``listing.sorts``), but counts the tags and languages of all books of a
+result. A page continues after a position. Text sorts by code point on every database, as in Python's ``sorted``.
 """
 
 from collections import Counter
@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from django.core.exceptions import EmptyResultSet
 from django.db import connections
-from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.db.models.expressions import OrderBy
 
 from catalog import query
@@ -73,20 +73,27 @@ def _build_condition(node: Node, tag_ids: Mapping[str, int]) -> Q:
 
 def _build_any_tag_condition(tags: Sequence[query.Tag], tag_ids: Mapping[str, int]) -> Q:
     ids = [tag_ids[tag.name] for tag in tags if tag.name in tag_ids]
-    return Q(pk__in=Tagging._base_manager.filter(tag_id__in=ids).values("book_id") if ids else [])
+    return Q(pk__in=Tagging._base_manager.filter(tag_id__in=ids).values("book_id"))
+
+
+def count_books(node: Node | None, narrowings: Sequence[Narrowing], tag_ids: Mapping[str, int]) -> int:
+    """Return the number of books that ``filter_books`` finds."""
+    if isinstance(node, query.Tag) and not narrowings:
+        # An index of the links has the number, without a look at each book.
+        return Tagging._base_manager.using(database()).filter(tag_id=tag_ids.get(node.name, 0)).count()
+    return filter_books(node, narrowings, tag_ids).count()
 
 
 def count_languages(limit: int) -> list[tuple[str, int]]:
     """Return the most frequent languages with their numbers of books, most frequent first, then by code.
 
-    Of a larger catalogue only the MAX_COUNTED_BOOKS most read books are counted.
+    Only the MAX_COUNTED_BOOKS most read books with a language are counted. They are counted here, because PostgreSQL
+    would read the language of every book to group those of a part.
     """
-    counted = Book.objects.using(database()).order_by("-popularity", "pk").values("pk")[:MAX_COUNTED_BOOKS]
-    found = Book.objects.using(database()).filter(pk__in=counted).exclude(language="").order_by()
-    rows = found.values_list("language")
+    books = Book.objects.using(database()).exclude(language="").order_by("-popularity", "pk")
     counts: Counter[str] = Counter()
-    for code, books in rows.annotate(books=Count("pk")):
-        counts[languages.normalise_code(code)] += books
+    for code, count in Counter(books.values_list("language", flat=True)[:MAX_COUNTED_BOOKS]).items():
+        counts[languages.normalise_code(code)] += count
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:limit]
 
 
@@ -123,15 +130,12 @@ def find_page(books: QuerySet[Book], order: str, after: Position | None, limit: 
     sort = sorts.get_sort(order)
     books = books.annotate(key=sort.expression())
     by_id = "-pk" if sort.is_reversed else "pk"
-    has_gaps = sort.has_gaps or sort.is_partial
     found: list[Position] = []
     if after is None or after[0] is not None:
-        keyed = books.filter(_build_after_condition(sort, *after)) if after else books
-        if has_gaps:
-            keyed = keyed.filter(key__isnull=False)
+        keyed = books.filter(_build_after_condition(sort, *after)) if after else books.filter(key__isnull=False)
         rows = keyed.order_by(_build_key_ordering(sort), by_id).values_list("key", "pk")
         found = [(_convert_key(key), pk) for key, pk in rows[:limit]]
-    if has_gaps and len(found) < limit:
+    if sort.has_gaps and len(found) < limit:
         # Books without a key come last. In a statement of their own, because with NULLS LAST PostgreSQL would use no
         # index and sort all books.
         rest = books.filter(key__isnull=True)
