@@ -14,7 +14,7 @@ from catalog.books.records import BookRecord, load_book_records
 from catalog.books.series import parse_series
 from catalog.books.volumes import find_volumes
 from catalog.listing import cursors, sorts, sql
-from catalog.listing.answers import EMPTY_ANSWER, QueryAnswer, answer_in_sql
+from catalog.listing.answers import EMPTY_ANSWER, QueryAnswer, answer_in_sql, find_positions_in_sql
 from catalog.listing.filters import NO_FILTERS, ChosenFilters, IdsNarrowing, Narrowing, SetNarrowing
 from catalog.listing.results import MAX_PAGES, PAGE_SIZE, BookList
 from catalog.local.index import CatalogIndex, local_copy
@@ -37,10 +37,13 @@ def find_books(
     chosen: ChosenFilters = NO_FILTERS,
     pages: int = 1,
     viewer: int = 0,
+    *,
+    is_brief: bool = False,
 ) -> BookList:
     """Return the books that match the query ``text`` and the filters, in the order ``sort``, after the cursor
     ``after``: ``pages`` pages, at most MAX_PAGES. With a viewer (0: not logged in) the books' places on the viewer's
-    shelves are read in the same round trip.
+    shelves are read in the same round trip. is_brief: only the books are shown, so SQL counts nothing: neither the
+    results nor their tags and languages.
 
     An unknown order falls back to the most read books, an invalid cursor to the first page. From a warm mirror: at
     most 2 round trips and no SQL.
@@ -54,7 +57,7 @@ def find_books(
     if chosen.errors:
         return BookList(text, order, None, node, EMPTY_ANSWER, [], [], chosen)
     position = cursors.read_cursor(after, order) if after else None
-    asked = _ListRequest(node, order, position, chosen.narrowings, size, viewer)
+    asked = _ListRequest(node, order, position, chosen.narrowings, size, viewer, is_brief)
     answer, books, beside, entries = _find_in_redis(asked) or _find_in_sql(asked)
     shelved = entries if viewer else None
     return BookList(text, order, None, node, answer, books, beside, chosen, size, entries=shelved)
@@ -66,7 +69,7 @@ ListAnswer = tuple[QueryAnswer, list[BookRecord], extras.CardValues, CardEntries
 
 
 class _ListRequest(NamedTuple):
-    """The parameters of a search. size: the number of books."""
+    """The parameters of a search. size: the number of books. is_brief: as in ``find_books``."""
 
     node: query.Node | None
     order: str
@@ -74,6 +77,7 @@ class _ListRequest(NamedTuple):
     narrowings: tuple[Narrowing, ...]
     size: int
     viewer: int
+    is_brief: bool
 
 
 def _find_in_redis(asked: _ListRequest) -> ListAnswer | None:
@@ -107,7 +111,8 @@ def _find_in_redis(asked: _ListRequest) -> ListAnswer | None:
 
 def _find_in_sql(asked: _ListRequest) -> ListAnswer:
     def load() -> tuple[QueryAnswer, list[BookRecord], extras.CardValues]:
-        found = answer_in_sql(asked.node, asked.order, asked.after, asked.size + 1, asked.narrowings)
+        wanted = asked.node, asked.order, asked.after, asked.size + 1, asked.narrowings
+        found = find_positions_in_sql(*wanted) if asked.is_brief else answer_in_sql(*wanted)
         pks = _get_page_ids(found, asked)
         return found, load_records_from_sql(pks), extras.load_cards_from_sql(pks)
 
@@ -173,7 +178,7 @@ def find_series_page(author: int, name: str, viewer: int = 0) -> SeriesPage | No
     if found.value is None or not ids:
         return None
     chosen = ChosenFilters(narrowings=(IdsNarrowing(frozenset(ids)),))
-    books = _arrange(find_books(chosen=chosen, pages=MAX_PAGES, viewer=viewer), ids)
+    books = _arrange(find_books(chosen=chosen, pages=MAX_PAGES, viewer=viewer, is_brief=True), ids)
     if not books.books:
         return None
     unread = _find_unread(books)

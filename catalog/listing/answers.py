@@ -1,7 +1,7 @@
 """The answer to a query, from the copy in the process or from SQL."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from django.db.models import Count
@@ -46,21 +46,32 @@ def answer_in_sql(
     narrowings: Sequence[Narrowing] = (),
 ) -> QueryAnswer:
     """Return the answer from SQL. The page has up to ``limit`` positions after ``after``."""
+    tag_ids = sql.find_tag_ids(node)
+    books = sql.filter_books(node, narrowings, tag_ids)
     return QueryAnswer(
-        count=sql.count_books(node, narrowings),
-        positions=sql.find_page(node, order, after, limit, narrowings),
-        facets=sql.find_facets(node, MAX_FACETS, narrowings),
-        unknown=_find_unknown_tags(node),
+        count=sql.count_books(node, narrowings, tag_ids),
+        positions=sql.find_page(books, order, after, limit),
+        facets=sql.find_facets(books, MAX_FACETS, query.find_terms(node) if node else ()),
+        unknown=_find_unknown_tags(node, tag_ids),
         languages=[code for code, _ in sql.count_languages(MAX_LANGUAGES)],
     )
 
 
-def _find_unknown_tags(node: query.Node | None) -> list[tuple[str, TagCounts]]:
+def find_positions_in_sql(
+    node: query.Node | None,
+    order: str,
+    after: sql.Position | None,
+    limit: int,
+    narrowings: Sequence[Narrowing] = (),
+) -> QueryAnswer:
+    """Return the answer from SQL with nothing but a page of positions."""
+    return replace(EMPTY_ANSWER, positions=sql.find_page(sql.filter_books(node, narrowings), order, after, limit))
+
+
+def _find_unknown_tags(node: query.Node | None, known: Collection[str]) -> list[tuple[str, TagCounts]]:
     if node is None:
         return []
-    names = query.find_terms_in_order(node)
-    known = _count_books_by_tag(names)
-    missing = [name for name in names if name not in known]
+    missing = [name for name in query.find_terms_in_order(node) if name not in known]
     found = []
     for name in missing[: similar.MAX_UNKNOWN_NAMES]:
         counts = _count_books_by_tag(similar.generate_variants(name))

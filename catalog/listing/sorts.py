@@ -29,8 +29,8 @@ class Sort:
     sorted set of the books. expression: returns the SQL expression to sort by. is_text: the members are
     "<key> NUL <id>", sorted by code point; otherwise the members are ids, scored with their keys. mirror: the mirror
     that writes the sorted set. A mirror other than the books' own must write to the books' feed (``Mirror.feed``), use
-    the books' ids as keys of its rows, and write only books that have a key. is_reverse_listed: whether wide pages
-    always name the reverse, too. is_reversed: whether this is a reverse.
+    the books' ids as keys of its rows, and write only books that have a key. has_gaps: whether books may lack a key.
+    is_reverse_listed: whether wide pages always name the reverse, too. is_reversed: whether this is a reverse.
     """
 
     name: str
@@ -41,6 +41,7 @@ class Sort:
     is_descending: bool = False
     is_text: bool = False
     mirror: str = "book"
+    has_gaps: bool = False
     is_reverse_listed: bool = False
     is_reversed: bool = False
 
@@ -95,8 +96,16 @@ _sorts: Final[dict[str, Sort]] = {
     sort.name: sort
     for sort in (
         Sort(DEFAULT_SORT, _("Most read"), _("Least read"), keys.popular, lambda: F("popularity"), is_descending=True),
-        Sort("newest", _("Newest"), _("Oldest"), keys.newest, lambda: F("year"), is_descending=True),
-        Sort("rating", _("Highest rated"), _("Lowest rated"), keys.ratings, lambda: F("rating"), is_descending=True),
+        Sort("newest", _("Newest"), _("Oldest"), keys.newest, lambda: F("year"), is_descending=True, has_gaps=True),
+        Sort(
+            "rating",
+            _("Highest rated"),
+            _("Lowest rated"),
+            keys.ratings,
+            lambda: F("rating"),
+            is_descending=True,
+            has_gaps=True,
+        ),
         Sort("title", _("Title: A to Z"), _("Title: Z to A"), keys.titles, _build_title_expression, is_text=True),
     )
 }

@@ -45,7 +45,7 @@ def search_page(request: HttpRequest) -> HttpResponse:
     if found.books:
         shown |= {"sorts": _build_sort_links(found), "pages": _build_page_links(found)}
     elif found.query:
-        shown["popular"] = find_books(viewer=get_user_id(request))
+        shown["popular"] = find_books(viewer=get_user_id(request), is_brief=True)
         shown["max_popular"] = MAX_POPULAR_BOOKS
     return _vary(render(request, "search/results.html", shown))
 

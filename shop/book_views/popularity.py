@@ -144,7 +144,7 @@ def get_popular_books(count: int) -> PopularBooks:
     products, found = get_products_and_books(ids)
     if books := order_books(ids, found)[:count]:
         return PopularBooks(books, is_viewed=True, products=products)
-    most_read = find_books()
+    most_read = find_books(is_brief=True)
     return PopularBooks(most_read.books[:count], is_viewed=False, products=get_card_products(most_read))
 
 

@@ -21,6 +21,7 @@ def register() -> None:
             keys.products_by_price,
             _price_expression,
             mirror="product",
+            has_gaps=True,
             is_reverse_listed=True,
         )
     )

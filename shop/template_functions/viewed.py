@@ -42,7 +42,7 @@ def most_viewed(context: Context) -> SafeString:
 @pass_context
 def new_books(context: Context) -> SafeString:
     """Show the books of the latest years. At most two round trips, and one for shelves."""
-    found = find_books(sort="newest")
+    found = find_books(sort="newest", is_brief=True)
     products = get_card_products(found)
     shelved = find_shelved(get_viewer_id(context["request"]), [book["id"] for book in found.books])
     return _render_strip(context, "new-books", gettext("New books"), "newest", found.books, products, shelved)
@@ -75,7 +75,7 @@ def last_viewed(context: Context, is_column: bool = False) -> SafeString:
 @pass_context
 def popular_books(context: Context) -> SafeString:
     """Show the most read books, below an empty cart. One round trip."""
-    return render_part(context, "shop/_popular.html", {"books": find_books().books[:MAX_BOOKS]})
+    return render_part(context, "shop/_popular.html", {"books": find_books(is_brief=True).books[:MAX_BOOKS]})
 
 
 @remember_rendered(MAX_BYTES)

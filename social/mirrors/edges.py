@@ -71,7 +71,7 @@ def find_follows_of_pulled(values: Sequence[str], after: str | None, limit: int)
     return [f"{follower}:{followee}" for follower, followee in rows]
 
 
-def _select_follows(**ends: Any) -> QuerySet[Follow]:
+def select_follows(**ends: Any) -> QuerySet[Follow]:
     """Return the follows between active users with this end, newest first, because readers may want only some."""
     inactive = User._base_manager.using(database()).filter(is_active=False).values("pk")
     # Not "is active": a count would then look up the user of each follow, and not only the few inactive ones.
@@ -81,19 +81,19 @@ def _select_follows(**ends: Any) -> QuerySet[Follow]:
 
 def find_followees(values: Mapping[str, str]) -> SqlMembers:
     """Return the users that a user follows."""
-    return SqlMembers(_select_follows(follower_id__in=parse_ids([values["owner"]])), "followee_id")
+    return SqlMembers(select_follows(follower_id__in=parse_ids([values["owner"]])), "followee_id")
 
 
 def find_followers(values: Mapping[str, str]) -> SqlMembers:
     """Return the followers of a user."""
-    return SqlMembers(_select_follows(followee_id__in=parse_ids([values["owner"]])), "follower_id")
+    return SqlMembers(select_follows(followee_id__in=parse_ids([values["owner"]])), "follower_id")
 
 
 def find_pulled_followees(values: Mapping[str, str]) -> SqlMembers:
     """Return the pulled authors that a user follows."""
     pulled = Pulled.objects.using(database()).values("user_id")
     return SqlMembers(
-        _select_follows(follower_id__in=parse_ids([values["owner"]]), followee_id__in=pulled), "followee_id"
+        select_follows(follower_id__in=parse_ids([values["owner"]]), followee_id__in=pulled), "followee_id"
     )
 
 

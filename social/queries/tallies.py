@@ -71,7 +71,7 @@ def count_likes(ids: Sequence[int]) -> dict[int, int]:
         for pk in ids:
             pipe.scard(keys.likers(pk))
 
-    return _count(
+    return count_by_id(
         ids, "like", add_commands, lambda: Like.objects.using(database()).counted().filter(post_id__in=ids), "post_id"
     )
 
@@ -81,20 +81,25 @@ def _count_replies(ids: Sequence[int]) -> dict[int, int]:
         for pk in ids:
             pipe.zcard(keys.replies(pk))
 
-    return _count(
-        ids, "post", add_commands, lambda: Post.objects.using(database()).shown().filter(parent_id__in=ids), "parent_id"
+    return count_by_id(
+        ids,
+        "post",
+        add_commands,
+        lambda: Post.objects.using(database()).counted().filter(parent_id__in=ids),
+        "parent_id",
     )
 
 
-def _count(
+def count_by_id(
     ids: Sequence[int],
     name: str,
     add_commands: Callable[[RedisPipeline], None],
     select: Callable[[], QuerySet[Any]],
     column: str,
 ) -> dict[int, int]:
-    """Return the number of rows of each post. name: the mirror whose sets the commands count. select: returns the rows;
-    called only if SQL must answer, because a query set takes longer to build than Redis to answer.
+    """Return the number of rows of each id. name: the mirror whose sets the commands count. select: returns the rows,
+    whose ``column`` has the id; called only if SQL must answer, because a query set takes longer to build than Redis to
+    answer.
     """
     if not ids:
         return {}
@@ -103,9 +108,10 @@ def _count(
         return dict(zip(ids, replies, strict=True))
 
     def load() -> dict[int, int]:
-        return dict(select().order_by().values_list(column).annotate(Count("pk")))
+        counts = dict(select().order_by().values_list(column).annotate(Count("pk")))
+        return {pk: counts.get(pk, 0) for pk in ids}
 
-    # Not by ``count`` of each: without Redis it would send a statement for each of these posts.
+    # Not by ``count`` of each: without Redis it would send a statement for each of these ids.
     return mirror.answer(mirror.Question([name], add_commands, decode, load))
 
 

@@ -14,12 +14,13 @@ from typing import Final
 from django.conf import settings
 from django.db.models import QuerySet
 
-import mirror
 from mirror.conf import setting
 from mirror.outbox import progress
+from mirror.redis import RedisPipeline
 from social import keys
-from social.mirrors.edges import FollowMirror
+from social.mirrors.edges import select_follows
 from social.models import Post, Pulled
+from social.queries.tallies import count_by_id
 
 # Only the authors of the newest posts are checked, because an author without new posts needs no pull.
 MAX_RECENT_POSTS: Final = 1000
@@ -78,11 +79,14 @@ def _update_eased() -> int:
 
 
 def _count_followers(users: Iterable[int]) -> dict[int, int]:
-    """Return the number of followers by user id."""
-    # Without Redis, SQL counts all followers of each author; an index suffices for it.
-    with mirror.together() as reads:
-        counts = {user: reads(FollowMirror.count, keys.followers(user)) for user in users}
-    return {user: count.value for user, count in counts.items()}
+    """Return the number of followers by user id. 1 round trip, or 1 query for all users."""
+    ids = list(users)
+
+    def add_commands(pipe: RedisPipeline) -> None:
+        for pk in ids:
+            pipe.scard(keys.followers(pk))
+
+    return count_by_id(ids, "follow", add_commands, lambda: select_follows(followee_id__in=ids), "followee_id")
 
 
 def _pulled() -> QuerySet[Pulled]:

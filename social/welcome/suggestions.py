@@ -66,7 +66,7 @@ def suggest_genres(user_id: int) -> list[Genre]:
 
 def suggest_books(user_id: int) -> list[BookRecord]:
     """Return the most read books of the chosen genres, or of all genres, that are on none of the reader's shelves."""
-    found = find_books(_build_query(find_chosen(user_id)), pages=BOOK_PAGES, viewer=user_id)
+    found = find_books(_build_query(find_chosen(user_id)), pages=BOOK_PAGES, viewer=user_id, is_brief=True)
     unshelved = [book for book, entry in zip(found.books, found.entries or (), strict=True) if entry is None]
     return unshelved[:MAX_BOOKS]
 
@@ -80,7 +80,7 @@ def suggest_followees(user_id: int) -> list[SuggestedReader]:
     """
     chosen = find_chosen(user_id)
     # Without genres, taste says nothing: who rates most books must not come first for every new reader.
-    books = find_books(_build_query(chosen)).books[:MAX_GENRE_BOOKS] if chosen else []
+    books = find_books(_build_query(chosen), is_brief=True).books[:MAX_GENRE_BOOKS] if chosen else []
     with mirror.together() as reads:
         liked = [reads(_find_fans, book["id"]) for book in books]
         latest = reads(windows.GlobalMirror.latest, "", MAX_CANDIDATES, MAX_ID)

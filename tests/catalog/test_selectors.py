@@ -4,7 +4,8 @@ import random
 from typing import Any
 
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
 from hypothesis import HealthCheck, given
 from hypothesis import settings as trying
 from pytest_django.fixtures import Settings
@@ -80,6 +81,14 @@ def test_redis_and_sql_show_the_same_for_any_query(shelf: None) -> None:
         find_both_ways(format_query(node), random.choice(ORDERS))
 
     same()
+
+
+def test_a_brief_list_has_the_same_books_and_sql_counts_nothing(shelf: None) -> None:
+    books = find_books("a").books
+    assert find_books("a", is_brief=True).books == books
+    with sql_only(), CaptureQueriesContext(connection) as captured:
+        assert find_books("a", is_brief=True).books == books
+    assert not any("AS books" in query["sql"] or "__count" in query["sql"] for query in captured)
 
 
 def _after_news(text: str, sort: str = "", after: str = "") -> BookList:

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from pytest_django.fixtures import Settings
 from redis import Redis
 
@@ -12,6 +14,7 @@ from mirror.models import Change
 from mirror.outbox import spread
 from mirror.redis.recorder import record
 from mirror.relay import drains
+from mirror.relay.sql_only import sql_only
 from mirror.windows import push
 from social import keys
 from social.models import Follow, Post, Pulled
@@ -78,6 +81,19 @@ def test_posts_are_pulled_only_after_every_follower_pulls(people: list[User], re
     assert fetching == following == people[1:6]
     drains.drain_all()
     assert redis.sismember(keys.pulls(late.pk), str(author.pk))
+
+
+def test_any_number_of_authors_takes_the_same_statements_without_redis(people: list[User]) -> None:
+    def count_statements() -> int:
+        with sql_only(), CaptureQueriesContext(connection) as captured:
+            assert advance_states() == 0
+        return len(captured)
+
+    Follow.objects.filter(follower=people[1]).delete()
+    drains.drain_all()
+    before = count_statements()
+    Post.objects.bulk_create(Post(user=one, text="once") for one in people)
+    assert count_statements() == before
 
 
 def test_a_quarantined_follow_keeps_posts_pushed(people: list[User]) -> None:

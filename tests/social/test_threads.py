@@ -39,6 +39,15 @@ def reply(author: User, to: Post, text: str = "Indeed") -> Post:
     return create_post(author.pk, text, parent_id=to.pk)
 
 
+def test_replies_are_counted_without_a_look_up_of_each_author(town: Town) -> None:
+    reply(town.bob, town.post)
+    hide_post(reply(town.carol, town.post).pk)
+    User.objects.filter(pk=town.alice.pk).update(is_active=False)
+    counted = Post.objects.counted()
+    assert set(counted) == set(Post.objects.shown()) == set(Post.objects.filter(user=town.bob))
+    assert "JOIN" not in str(counted.filter(parent_id=town.post.pk).query)
+
+
 def read_thread(client: Client, address: str) -> dict[str, Any]:
     """Return a thread in JSON, after checking that SQL gives the same."""
     drain_all()
