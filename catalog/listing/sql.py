@@ -9,11 +9,11 @@ from collections.abc import Collection, Mapping, Sequence
 from decimal import Decimal
 from functools import reduce
 from operator import and_, or_
-from typing import Any, Final
+from typing import Any
 
 from django.core.exceptions import EmptyResultSet
 from django.db import connections
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 from django.db.models.expressions import OrderBy
 
 from catalog import query
@@ -25,10 +25,7 @@ from catalog.values import languages
 from mirror.conf import database
 from mirror.utils import arrays
 
-Position = tuple[Any, int]  # key, id
-# Books of a result whose tags and languages are counted. Otherwise each list of a large catalogue would read all
-# taggings while Redis is away, when SQL must answer everything.
-MAX_COUNTED_BOOKS: Final = 1_000
+Position = tuple[Any, int]
 
 
 def find_tag_ids(node: Node | None) -> dict[str, int]:
@@ -85,22 +82,18 @@ def count_books(node: Node | None, narrowings: Sequence[Narrowing], tag_ids: Map
 
 
 def count_languages(limit: int) -> list[tuple[str, int]]:
-    """Return the most frequent languages with their numbers of books, most frequent first, then by code.
-
-    Only the MAX_COUNTED_BOOKS most read books with a language are counted. They are counted here, because PostgreSQL
-    would read the language of every book to group those of a part.
-    """
-    books = Book.objects.using(database()).exclude(language="").order_by("-popularity", "pk")
+    """Return the most frequent languages with their numbers of books, most frequent first, then by code."""
+    rows = Book.objects.using(database()).exclude(language="").order_by().values_list("language")
     counts: Counter[str] = Counter()
-    for code, count in Counter(books.values_list("language", flat=True)[:MAX_COUNTED_BOOKS]).items():
-        counts[languages.normalise_code(code)] += count
+    for code, books in rows.annotate(books=Count("pk")):
+        counts[languages.normalise_code(code)] += books
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:limit]
 
 
 # Group by id before joining the names: grouping by name would compare hundreds of thousands of names.
 _SELECT_FACETS = """
     SELECT t.name, c.books
-    FROM (SELECT tag_id, COUNT(*) AS books FROM catalog_book_tags WHERE book_id IN ({counted}) GROUP BY tag_id) c
+    FROM (SELECT tag_id, COUNT(*) AS books FROM catalog_book_tags {where} GROUP BY tag_id) c
     JOIN catalog_tag t ON t.id = c.tag_id AND NOT t.hidden
     ORDER BY c.books DESC, t.name COLLATE "{collation}"
     LIMIT %s
@@ -110,17 +103,19 @@ _SELECT_FACETS = """
 def find_facets(books: QuerySet[Book], limit: int = 20, left_out: Collection[str] = ()) -> list[tuple[str, int]]:
     """Return the most frequent tags of ``books`` with their numbers of books, most frequent first, then by name.
 
-    left_out: the query's own tags. Only the MAX_COUNTED_BOOKS most read books are counted.
+    left_out: the query's own tags.
     """
     connection = connections[database()]
-    counted = books.order_by("-popularity", "pk").values("pk")[:MAX_COUNTED_BOOKS]
-    try:
-        inner, parameters = counted.query.get_compiler(connection=connection).as_sql()
-    except EmptyResultSet:
-        return []
+    where, parameters = "", ()
+    if books.query.where:
+        try:
+            inner, parameters = books.order_by().values("pk").query.get_compiler(connection=connection).as_sql()
+        except EmptyResultSet:
+            return []
+        where = f"WHERE book_id IN ({inner})"
     with connection.cursor() as cursor:
         # Read a few more rows, because the query's own tags may be among them.
-        sql = _SELECT_FACETS.format(counted=inner, collation=arrays.byte_collation())
+        sql = _SELECT_FACETS.format(where=where, collation=arrays.byte_collation())
         cursor.execute(sql, [*parameters, limit + len(left_out)])
         return [(name, books) for name, books in cursor.fetchall() if name not in left_out][:limit]
 

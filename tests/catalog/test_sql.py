@@ -77,13 +77,12 @@ def test_the_count_of_an_answer_equals_the_books_found(shelf: dict[int, set[str]
             assert count == len(sql.filter_books(node, narrowings))
 
 
-def test_tags_and_languages_of_the_most_read_books_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tags_and_languages_are_counted_in_all_books() -> None:
     for number in range(4):
         make_book(tags=f"all t{number}", popularity=number, language=["de", "en", "de", "fr"][number])
-    monkeypatch.setattr(sql, "MAX_COUNTED_BOOKS", 2)
-    assert sql.find_facets(sql.filter_books(None), 5) == [("all", 2), ("t2", 1), ("t3", 1)]
-    assert sql.find_facets(sql.filter_books(parse("all - t3")), 5, ["all", "t3"]) == [("t1", 1), ("t2", 1)]
-    assert sql.count_languages(5) == [("de", 1), ("fr", 1)]
+    assert sql.find_facets(sql.filter_books(None), 3) == [("all", 4), ("t0", 1), ("t1", 1)]
+    assert sql.find_facets(sql.filter_books(parse("all - t3")), 5, ["all", "t3"]) == [("t0", 1), ("t1", 1), ("t2", 1)]
+    assert sql.count_languages(5) == [("de", 2), ("en", 1), ("fr", 1)]
 
 
 def _by_python(order: str, pks: set[int]) -> list[sql.Position]:
