@@ -30,10 +30,11 @@ def wait_until(condition: Callable[[], object], what: str, seconds: float = PATI
 
 
 def free_port() -> int:
-    """Return a free TCP port of the loopback interface. On Linux it stays reserved for sockets with SO_REUSEADDR."""
+    """Return a free TCP port. On Linux it stays reserved for sockets with SO_REUSEADDR."""
     probe = socket.socket()
     probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    probe.bind(("127.0.0.1", 0))
+    # Of all addresses: a client that binds to 127.0.0.2 could otherwise get it, and nginx listens on all.
+    probe.bind(("", 0))
     port = int(probe.getsockname()[1])
     if sys.platform == "linux":  # here a bound socket does not keep a server from listening
         _held.append(probe)
