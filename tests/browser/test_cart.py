@@ -203,7 +203,7 @@ def test_pages_have_one_frame(shelf: list[Product], open_page: OpenPage) -> None
     expect(page.get_by_text("Contact", exact=True)).to_be_visible()
     expect(nav).to_be_hidden()  # while the buyer pays
     page.goto("/books/999999/")
-    head, card = (page.locator(each).bounding_box() for each in ("main h1", "main .sheet"))
+    head, links = (page.locator(each).bounding_box() for each in ("main h1", "main .buttons"))
     assert head
-    assert card
-    assert (head["x"], head["width"]) == (card["x"], card["width"])
+    assert links
+    assert (head["x"], head["width"]) == (links["x"], links["width"])
