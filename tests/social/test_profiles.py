@@ -14,6 +14,7 @@ from pytest_django.fixtures import Settings
 
 from accounts.models import User
 from accounts.personal.registry import all_parts
+from catalog.covers.designs import CLOTH_COUNT
 from catalog.shelves.models import Privacy, Shelf
 from catalog.shelves.services import put_on_shelf, set_privacy
 from common import clock, pictures
@@ -68,7 +69,7 @@ def test_a_picture_is_encoded_again_and_shown(client: Client, ann: User, media: 
     create_post(ann.pk, "With a picture.")
     rebuild()
     page = client.get("/u/Ann%20B/").content.decode()
-    assert f'<svg class="avatar cloth-{ann.pk % 10}"' in page
+    assert f'<svg class="avatar cloth-{ann.pk % CLOTH_COUNT}"' in page
     assert ">A</text>" in page
     exif = Image.Exif()
     exif[0x010E] = "at home, 52.5 N 13.4 E"
