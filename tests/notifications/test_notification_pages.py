@@ -13,6 +13,7 @@ from pytest_django.fixtures import Settings
 from accounts.models import User
 from accounts.notifications import selectors
 from accounts.notifications.models import Notification
+from catalog.local.index import local_copy
 from common import clock
 from mirror.middleware import COOKIE as BEHIND
 from mirror.models import Change
@@ -22,6 +23,7 @@ from mirror.relay.sql_only import sql_only
 from social.models import Follow, Like, Post
 from social.services import likes, people
 from social.services.posts import create_post, hide_post
+from tests.support.servers import PATIENCE_SECONDS
 from tests.support.social.notifications import read_both_ways
 from tests.support.social.timelines import make_users
 from tests.support.warm_mirrors import rebuild
@@ -171,6 +173,7 @@ def test_header_shows_the_number_without_a_round_trip(client: Client, readers: l
     likes.like_post(readers[1].pk, post.pk)
     drain_all()
     assert get_bell(client).count(">1<") == 1
+    assert local_copy.ensure_loaded(PATIENCE_SECONDS)  # a thread loads it, and SQL answers meanwhile
     for path in ("/about/", "/books/", "/global/", f"/posts/{post.pk}/"):
         for _ in range(3):
             client.get(path)
