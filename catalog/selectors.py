@@ -14,7 +14,7 @@ from catalog.books.records import BookRecord, load_book_records
 from catalog.books.series import parse_series
 from catalog.books.volumes import find_volumes
 from catalog.listing import cursors, sorts, sql
-from catalog.listing.answers import EMPTY_ANSWER, QueryAnswer, answer_in_sql, find_positions_in_sql
+from catalog.listing.answers import EMPTY_ANSWER, QueryAnswer, answer_in_sql
 from catalog.listing.filters import NO_FILTERS, ChosenFilters, IdsNarrowing, Narrowing, SetNarrowing
 from catalog.listing.results import MAX_PAGES, PAGE_SIZE, BookList
 from catalog.local.index import CatalogIndex, local_copy
@@ -111,8 +111,9 @@ def _find_in_redis(asked: _ListRequest) -> ListAnswer | None:
 
 def _find_in_sql(asked: _ListRequest) -> ListAnswer:
     def load() -> tuple[QueryAnswer, list[BookRecord], extras.CardValues]:
-        wanted = asked.node, asked.order, asked.after, asked.size + 1, asked.narrowings
-        found = find_positions_in_sql(*wanted) if asked.is_brief else answer_in_sql(*wanted)
+        found = answer_in_sql(
+            asked.node, asked.order, asked.after, asked.size + 1, asked.narrowings, is_brief=asked.is_brief
+        )
         pks = _get_page_ids(found, asked)
         return found, load_records_from_sql(pks), extras.load_cards_from_sql(pks)
 

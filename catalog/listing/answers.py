@@ -44,28 +44,22 @@ def answer_in_sql(
     after: sql.Position | None,
     limit: int,
     narrowings: Sequence[Narrowing] = (),
+    *,
+    is_brief: bool = False,
 ) -> QueryAnswer:
-    """Return the answer from SQL. The page has up to ``limit`` positions after ``after``."""
+    """Return the answer from SQL. The page has up to ``limit`` positions after ``after``. is_brief: only the page."""
     tag_ids = sql.find_tag_ids(node)
     books = sql.filter_books(node, narrowings, tag_ids)
+    positions = sql.find_page(books, order, after, limit)
+    if is_brief:
+        return replace(EMPTY_ANSWER, positions=positions)
     return QueryAnswer(
         count=sql.count_books(node, narrowings, tag_ids),
-        positions=sql.find_page(books, order, after, limit),
+        positions=positions,
         facets=sql.find_facets(books, MAX_FACETS, query.find_terms(node) if node else ()),
         unknown=_find_unknown_tags(node, tag_ids),
         languages=[code for code, _ in sql.count_languages(MAX_LANGUAGES)],
     )
-
-
-def find_positions_in_sql(
-    node: query.Node | None,
-    order: str,
-    after: sql.Position | None,
-    limit: int,
-    narrowings: Sequence[Narrowing] = (),
-) -> QueryAnswer:
-    """Return the answer from SQL with nothing but a page of positions."""
-    return replace(EMPTY_ANSWER, positions=sql.find_page(sql.filter_books(node, narrowings), order, after, limit))
 
 
 def _find_unknown_tags(node: query.Node | None, known: Collection[str]) -> list[tuple[str, TagCounts]]:

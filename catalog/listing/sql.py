@@ -1,7 +1,7 @@
 """Find books in SQL, which has the facts and answers when Redis cannot.
 
-Redis gives the same answers in the same order (``listing.sorts``), but counts the tags and languages of all books of a
-result. A page continues after a position. Text sorts by code point on every database, as in Python's ``sorted``.
+Redis gives exactly the same answers in the same order (``listing.sorts``). A page continues after a position. Text
+sorts by code point on every database, as in Python's ``sorted``.
 """
 
 from collections import Counter
@@ -25,7 +25,7 @@ from catalog.values import languages
 from mirror.conf import database
 from mirror.utils import arrays
 
-Position = tuple[Any, int]
+Position = tuple[Any, int]  # key, id
 
 
 def find_tag_ids(node: Node | None) -> dict[str, int]:
