@@ -65,7 +65,7 @@ def read_tallies(ids: Sequence[int], viewer: int | None) -> dict[int, Tally]:
 
 
 def count_likes(ids: Sequence[int]) -> dict[int, int]:
-    """Return the number of likes of these posts. Posts without likes may be missing. 1 round trip."""
+    """Return the number of likes of each of these posts. 1 round trip."""
 
     def add_commands(pipe: RedisPipeline) -> None:
         for pk in ids:

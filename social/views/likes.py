@@ -36,13 +36,13 @@ def like(request: HttpRequest, pk: int, *, is_liked: bool) -> HttpResponse:
     if not is_liked and find_shown_post(user_id, pk) is None:
         raise Http404
     if wants_json(request):
-        state = {"id": pk, "likes": count_likes([pk]).get(pk, 0), "is_liked": is_liked}
+        state = {"id": pk, "likes": count_likes([pk])[pk], "is_liked": is_liked}
         return json_response({"post": state, "is_changed": is_changed})
     if is_partial(request):
         author = User.objects.filter(posts=pk).values_list("username", flat=True).first()
         if author is None:
             raise Http404
-        shown = describe_like(pk, author, count_likes([pk]).get(pk, 0), is_liked)
+        shown = describe_like(pk, author, count_likes([pk])[pk], is_liked)
         return render(request, TOGGLE, {**shown, "is_reader": True, "is_part": True, "next_address": next_address})
     # The anchor of the button, so that the page is not at its top again.
     return redirect_to(f"{next_address.partition('#')[0]}#like-{pk}")
