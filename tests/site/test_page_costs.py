@@ -55,7 +55,7 @@ def test_pages_cost_as_listed(settings: Settings, monkeypatch: pytest.MonkeyPatc
 
 
 def _format_row(page: str, costs: dict[str, Cost]) -> str:
-    cells = (" + ".join(map(str, costs[person])) if person in costs else "" for person in ("anonymous", "reader"))
+    cells = ("+".join(map(str, costs[person])) if person in costs else "" for person in ("anonymous", "reader"))
     return f"| `{page}` | {' | '.join(cells)} |\n"
 
 
