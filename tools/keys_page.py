@@ -17,6 +17,8 @@ from mirror.redis import with_prefix
 PAGE_PATH = Path(__file__).resolve().parent.parent / "docs" / "keys.md"
 MODULES = ("accounts.keys", "catalog.keys", "shop.keys", "social.keys", "loginlog.keys", "mirror.redis.naming")
 _DOC = re.compile(r"(?P<kind>[^:]+): (?P<holds>.+?)\. Life: (?P<life>.+?)\. Owner: (?P<owner>.+?)\.$", re.DOTALL)
+# That of the rows, and of a structure that has a member.
+_ORDINARY_LIFE = re.compile(r"^(always(; |$)|as (the |its row$).*|while .* has (it|a \w+)$|while there is one$)")
 _SHORT_KINDS = {"string (JSON)": "JSON", "sorted set": "zset"}
 HELPERS = ("key", "slot_of", "with_prefix")  # functions beside those that name keys
 PAGE_HEAD = """# Keys
@@ -61,8 +63,8 @@ def render_line(row: str) -> str:
     kind = kind[:1].lower() + kind[1:]
     for kind_name, short in _SHORT_KINDS.items():
         kind = kind.replace(kind_name, short)
-    life = life.removeprefix("always").removeprefix("; ")
-    ending = "" if life in {"", "as its row"} or life.startswith("as the ") else f"; life: {life}"
+    life = _ORDINARY_LIFE.sub("", life)
+    ending = f"; life: {life}" if life else ""
     return f"- {key} {kind}: {holds}{ending}." + ("" if owner == "mirror" else f" {owner}")
 
 
