@@ -173,6 +173,7 @@ class ReviewNotifications(NotificationTable):
     kind = "review"
     tables = "notifications_review"
     model = Review
+    version = 2  # without imported reviews
     watches = (
         Watch(ShelfEntry, ("user_id", "book_id"), only=("book_id",)),
         # By author and book, because a deleted review is not found by its id.

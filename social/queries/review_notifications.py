@@ -1,5 +1,7 @@
 """The facts of notifications of reviews: a followed reader reviews a book that is on the notified reader's shelves.
 
+Imported reviews are none of them, because they were written elsewhere, and an import has hundreds.
+
 The key of a notification is "reader:book".
 """
 
@@ -18,7 +20,8 @@ _REVIEWS: Final = f"""
       JOIN catalog_shelfentry e ON e.user_id = k.a AND e.book_id = k.b
       JOIN reviews_review r ON r.book_id = e.book_id
       JOIN social_follow f ON f.follower_id = e.user_id AND f.followee_id = r.user_id
-      JOIN social_post p ON p.id = r.post_id AND NOT p.is_hidden AND p.kind = '{Post.Kind.REVIEW.value}'
+      JOIN social_post p ON p.id = r.post_id AND NOT p.is_hidden AND NOT p.is_quiet
+       AND p.kind = '{Post.Kind.REVIEW.value}'
      WHERE {is_heard("r.user_id", "e.user_id")}
 """
 # From authors and books: also of reviews that are deleted

@@ -8,6 +8,7 @@ from django.utils import timezone
 from accounts.models import User
 from accounts.notifications import selectors, tables
 from accounts.notifications.models import Notification
+from catalog.library.reviews import NewReview, create_reviews
 from catalog.models import Book
 from catalog.shelves.models import Shelf
 from catalog.shelves.services import put_on_shelf, rate_book, remove_from_shelf
@@ -229,6 +230,15 @@ def test_reviews_by_followed_readers_of_books_on_a_shelf(readers: list[User]) ->
     people.unmute(alice.pk, carol.pk)
     assert read_sentences(alice) == ["carol reviewed Emma."]
     Review.objects.get(user=carol).post.delete()
+    assert read_sentences(alice) == []
+
+
+def test_imported_reviews_notify_nobody(readers: list[User]) -> None:
+    alice, bob, *_ = readers
+    book = Book.objects.create(title="Emma")
+    people.follow(alice.pk, bob.pk)
+    put_on_shelf(alice.pk, book.pk, Shelf.WANT, TODAY)
+    create_reviews(bob.pk, [NewReview(book.pk, "A good book for @alice", timezone.localdate())])
     assert read_sentences(alice) == []
 
 
