@@ -12,10 +12,10 @@ from accounts.notifications.tables import Fact, parse_time
 from common.database import pairs
 from common.ids import parse_ids
 from social.models import Post
-from social.queries.notifications import is_heard
+from social.queries.notifications import is_heard, is_silenced
 
 _REVIEWS: Final = f"""
-    SELECT e.user_id, e.book_id, r.user_id, p.created_at, p.id
+    SELECT e.user_id, e.book_id, r.user_id, p.created_at, p.id, {is_silenced("r.user_id", "e.user_id")}
       FROM k
       JOIN catalog_shelfentry e ON e.user_id = k.a AND e.book_id = k.b
       JOIN reviews_review r ON r.book_id = e.book_id
@@ -53,7 +53,10 @@ _ALL: Final = """
 def find_reviews(pks: Sequence[str]) -> list[Fact]:
     """Return the reviews with these keys."""
     rows = pairs.query_pairs(_REVIEWS, pairs.parse_pairs(pks))
-    return [Fact(f"{user}:{book}", user, actor, parse_time(at), post) for user, book, actor, at, post in rows]
+    facts = []
+    for user, book, actor, at, post, silenced in rows:
+        facts.append(Fact(f"{user}:{book}", user, actor, parse_time(at), post, bool(silenced)))
+    return facts
 
 
 def _list_next(source: str, ends: Sequence[pairs.Pair], after: str | None, limit: int) -> list[str]:

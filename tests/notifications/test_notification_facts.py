@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from accounts.models import User
-from accounts.notifications import selectors, tables
+from accounts.notifications import selectors, services, tables
 from accounts.notifications.models import Notification
 from catalog.library.reviews import NewReview, create_reviews
 from catalog.models import Book
@@ -209,6 +209,28 @@ def test_a_new_fact_makes_a_read_notification_unread(readers: list[User]) -> Non
     assert selectors.count_unread(alice.pk) == 0
     likes.like_post(carol.pk, post.pk)
     assert read_sentences(alice) == ["carol and bob liked your post."]
+    assert selectors.count_unread(alice.pk) == 1
+
+
+def test_the_end_of_a_mute_makes_nothing_unread(readers: list[User]) -> None:
+    alice, bob, carol, *_ = readers
+    post = create_post(alice.pk, "A good book")
+    _make_all(bob, alice)
+    likes.like_post(carol.pk, post.pk)
+    before = read_sentences(alice)
+    assert selectors.count_unread(alice.pk) == len(before)
+    services.mark_all_read(alice.pk, timezone.now())
+    for begin, end in ((people.mute, people.unmute), (people.block, people.unblock)):
+        begin(alice.pk, bob.pk)
+        if begin is people.mute:
+            create_post(bob.pk, "Ask @alice during the mute")
+        assert read_sentences(alice) == ["carol liked your post."]
+        end(alice.pk, bob.pk)
+        after = read_sentences(alice)
+        assert len(after) == len(before) + 1 - (begin is people.block)  # a block ends the follow
+        assert selectors.count_unread(alice.pk) == 0
+    create_post(bob.pk, "Ask @alice now")
+    drain_all()
     assert selectors.count_unread(alice.pk) == 1
 
 
