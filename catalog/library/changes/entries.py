@@ -10,8 +10,7 @@ from catalog.library.models import ImportRow
 from catalog.readings.services import MAX_READINGS
 from catalog.shelves.models import EarlierReading, Precision, ReadingProgress, Shelf, ShelfEntry
 
-DATE_FIELDS: Final = ("started_on", "finished_on", "finished_precision")
-FIELDS: Final = ("shelf", "stars", "shelved_on", *DATE_FIELDS)
+FIELDS: Final = ("shelf", "stars", "shelved_on", "started_on", "finished_on", "finished_precision")
 # A row moves only books that the reader wanted to read.
 EMPTY: Final[dict[str, Any]] = dict.fromkeys(FIELDS) | {
     "shelf": Shelf.WANT.value,
@@ -40,7 +39,6 @@ def undo_entries(user_id: int, rows: Sequence[ImportRow]) -> None:
     """
     EarlierReading.objects.filter(pk__in=collect_changes(rows, "readings")).delete()
     entries = _lock_entries(user_id, set(map(get_book_id, rows)))
-    _remove_days(user_id, rows)
     kept = _find_read_again(user_id, entries)
     emptied: dict[int, ShelfEntry] = {}
     removed: set[int] = set()
@@ -49,9 +47,6 @@ def undo_entries(user_id: int, rows: Sequence[ImportRow]) -> None:
         if entry is None:
             continue
         # The last row first, so that the entry is again as an earlier row left it.
-        for made in row.changes.get("dated", ()):
-            if not made["reading"] and _remove_day(entry, made):
-                emptied[entry.pk] = entry
         if _empty_fields(entry, row.changes.get("filled", {})):
             emptied[entry.pk] = entry
         if row.changes.get("made") == _describe(entry) and entry.book_id not in kept:
@@ -72,7 +67,6 @@ class _Plan:
         self.made: list[ShelfEntry] = []
         self.filled: dict[int, ShelfEntry] = {}
         self.readings: list[EarlierReading] = []
-        self.dated: list[EarlierReading] = []
         self.makers: list[ImportRow] = []
         self.known: dict[int, list[EarlierReading]] = {}
 
@@ -90,8 +84,6 @@ class _Plan:
         ShelfEntry.objects.bulk_create(self.made)
         _save(self.filled.values())
         EarlierReading.objects.bulk_create(self.readings)
-        if self.dated:
-            EarlierReading.objects.bulk_update(self.dated, DATE_FIELDS)
         for row in self.makers:
             row.changes["readings"] = []
         for reading, row in zip(self.readings, self.makers, strict=True):
@@ -119,45 +111,14 @@ class _Plan:
         # Without an entry no page shows readings.
         if entry is None:
             return
-        there: list[ShelfEntry | EarlierReading] = [entry, *self.known.get(book, ())]
-        ends = {reading.finished_on for reading in there}
-        # Each is the reading of one line of the file: two of a year that a file has are two.
-        told_ends = {one.end.day for one in told.readings if one.end}
-        rest = [reading for reading in there if reading.finished_on not in told_ends]
+        ends = {entry.finished_on, *(reading.finished_on for reading in self.known.get(book, ()))}
         for one in told.readings:
             # A file tells no more of most readings than their ends.
-            if one.end is None or one.end.day in ends:
-                continue
-            ends.add(one.end.day)
-            same = next((reading for reading in rest if _is_same(reading, one)), None)
-            if same is None:
+            if one.end and one.end.day not in ends:
+                ends.add(one.end.day)
                 self._add_reading(row, one)
-                continue
-            rest.remove(same)
-            if not one.end.is_year:
-                self._add_day(row, same, one)
         for _ in range(told.times_read - self._count_readings(entry)):
             self._add_reading(row, ImportedReading(None, None))
-
-    def _add_day(self, row: ImportRow, target: ShelfEntry | EarlierReading, one: ImportedReading) -> None:
-        """Give the day to a reading of which only the year is known."""
-        assert one.end is not None
-        made = {"reading": 0, "end": one.end.day.isoformat(), "start": None}
-        if one.start and target.started_on is None:
-            made["start"] = one.start.day.isoformat()
-            target.started_on = one.start.day
-        target.finished_on, target.finished_precision = one.end.day, Precision.DAY
-        if isinstance(target, ShelfEntry):
-            # A second row of a book that is new changes the entry before it is saved.
-            if target.pk:
-                self.filled[target.pk] = target
-        elif target.pk:
-            made["reading"] = target.pk
-            self.dated.append(target)
-        else:
-            # An undo deletes the readings that the import adds.
-            return
-        row.changes.setdefault("dated", []).append(made)
 
     def _note_left_out(self, row: ImportRow, told: ImportedBook) -> None:
         """Note a shelf, stars and dates that differ from those of the entry and its readings."""
@@ -169,10 +130,13 @@ class _Plan:
             note_left_out(row, "shelf")
         if told.stars is not None and told.stars != entry.stars:
             note_left_out(row, "stars")
-        there: list[ShelfEntry | EarlierReading] = [entry, *self.known.get(book, ())]
+        starts = {entry.finished_on: entry.started_on}
+        for reading in self.known.get(book, ()):
+            starts.setdefault(reading.finished_on, reading.started_on)
         for one in told.readings:
-            same = (reading for reading in there if _is_same(reading, one))
-            if not any(one.start is None or one.start.day == reading.started_on for reading in same):
+            end = one.end.day if one.end else None
+            is_there = end in starts and (one.start is None or one.start.day == starts[end])
+            if not is_there:
                 note_left_out(row, "dates")
 
     def _count_readings(self, entry: ShelfEntry) -> int:
@@ -243,21 +207,7 @@ def _tells_more(entry: ShelfEntry, told: ImportedBook, known: Sequence[EarlierRe
 
 
 def _is_known(one: ImportedReading, known: Sequence[EarlierReading]) -> bool:
-    return one.end is not None and any(_is_same(reading, one) for reading in known)
-
-
-def _is_same(reading: ShelfEntry | EarlierReading, one: ImportedReading) -> bool:
-    """Return whether two readings have the same end: a day, or a year and a day of it."""
-    here, there = reading.finished_on, one.end
-    if here is None or there is None or here == there.day:
-        return here == (there.day if there else None)
-    is_year = reading.finished_precision == Precision.YEAR
-    if is_year == there.is_year or here.year != there.day.year:
-        return False
-    # Whether the book was given up is only known of readings of this site; a day before the start is of another one.
-    is_finished = reading.is_finished if isinstance(reading, EarlierReading) else reading.shelf != Shelf.ABANDONED
-    is_after_start = not is_year or reading.started_on is None or reading.started_on <= there.day
-    return is_finished == one.is_finished and is_after_start
+    return one.end is not None and any(reading.finished_on == one.end.day for reading in known)
 
 
 def _empty_fields(entry: ShelfEntry, filled: dict[str, Any]) -> bool:
@@ -270,24 +220,6 @@ def _empty_fields(entry: ShelfEntry, filled: dict[str, Any]) -> bool:
     for name in unchanged:
         setattr(entry, name, EMPTY[name])
     return bool(unchanged)
-
-
-def _remove_days(user_id: int, rows: Sequence[ImportRow]) -> None:
-    """Leave only the years of the earlier readings to which rows gave days."""
-    made = {one["reading"]: one for one in collect_changes(rows, "dated")}
-    readings = EarlierReading.objects.filter(pk__in=made, user_id=user_id).select_for_update().order_by("pk")
-    EarlierReading.objects.bulk_update([one for one in readings if _remove_day(one, made[one.pk])], DATE_FIELDS)
-
-
-def _remove_day(target: ShelfEntry | EarlierReading, made: dict[str, Any]) -> bool:
-    """Leave only the year of the end, if it has the day that a row gave. Return whether it had."""
-    if target.finished_on is None or target.finished_on.isoformat() != made["end"]:
-        return False
-    target.finished_on = date(target.finished_on.year, 12, 31)
-    target.finished_precision = Precision.YEAR
-    if target.started_on and target.started_on.isoformat() == made["start"]:
-        target.started_on = None
-    return True
 
 
 def _describe(entry: ShelfEntry) -> dict[str, Any]:
