@@ -18,7 +18,7 @@ def new_key() -> str:
     return uuid.uuid4().hex
 
 
-def _find_inactive(using: str) -> QuerySet[User, int]:
+def find_inactive(using: str) -> QuerySet[User, int]:
     """Return the ids of inactive users: SQL has an index of these few, and need not look up the user of each row."""
     return User._base_manager.using(using).filter(is_active=False).values_list("pk", flat=True)
 
@@ -36,7 +36,7 @@ class PostQuerySet(models.QuerySet["Post"]):
 
     def counted(self) -> Self:
         """Return the same posts as ``shown``, to count many of them."""
-        return self.filter(is_hidden=False).exclude(user__in=_find_inactive(self.db))
+        return self.filter(is_hidden=False).exclude(user__in=find_inactive(self.db))
 
 
 class Post(models.Model):
@@ -173,7 +173,7 @@ class LikeQuerySet(models.QuerySet["Like"]):
 
     def counted(self) -> Self:
         """Return the likes that count: by active users."""
-        return self.exclude(user__in=_find_inactive(self.db))
+        return self.exclude(user__in=find_inactive(self.db))
 
 
 class Like(models.Model):

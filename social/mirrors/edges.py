@@ -13,7 +13,7 @@ from common.ids import parse_id, parse_ids
 from mirror import Contribution, EdgeMirror, Member, SetOf, SqlMembers, Watch
 from mirror.conf import database, setting
 from social import keys
-from social.models import Block, Follow, Like, Mute, Pulled
+from social.models import Block, Follow, Like, Mute, Pulled, find_inactive
 
 
 def split_key(pk: str) -> tuple[str, str]:
@@ -73,8 +73,7 @@ def find_follows_of_pulled(values: Sequence[str], after: str | None, limit: int)
 
 def select_follows(**ends: Any) -> QuerySet[Follow]:
     """Return the follows between active users with this end, newest first, because readers may want only some."""
-    inactive = User._base_manager.using(database()).filter(is_active=False).values("pk")
-    # Not "is active": a count would then look up the user of each follow, and not only the few inactive ones.
+    inactive = find_inactive(database())
     follows = Follow._base_manager.using(database()).filter(**ends)
     return follows.exclude(follower_id__in=inactive).exclude(followee_id__in=inactive).order_by("-pk")
 
