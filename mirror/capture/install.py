@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from django.apps import apps
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connections, transaction
+from django.db.migrations import AddField, RemoveField
 from django.db.models.signals import post_migrate, pre_migrate
 
 from mirror import registry
@@ -186,11 +187,21 @@ def _before_migrations(*, using: str, plan: list[tuple[Any, bool]], **kwargs: An
     """Drop triggers that would break during migrations. The installation after them orders rebuilds."""
     if using != setting("DATABASE") or not plan:
         return
-    if any(migration.app_label == "mirror" for migration, _ in plan):
-        # The outbox itself is being altered or removed.
+    is_outbox_altered = any(migration.app_label == "mirror" for migration, _ in plan)
+    # SQLite would refuse to drop a column that a trigger names.
+    if is_outbox_altered or (capture_for(using).keeps_columns and _drops_column(plan)):
         uninstall(using)
     else:
         _drop_unwanted(using)
+
+
+def _drops_column(plan: list[tuple[Any, bool]]) -> bool:
+    """Return whether a migration, perhaps backwards, drops a column. A declaration may name it before or afterwards."""
+    for migration, is_backwards in plan:
+        kind = AddField if is_backwards else RemoveField
+        if any(isinstance(operation, kind) for operation in migration.operations):
+            return True
+    return False
 
 
 def _drop_unwanted(using: str) -> None:

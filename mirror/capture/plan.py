@@ -7,7 +7,7 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 from django.apps import apps as django_apps
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -80,6 +80,8 @@ class Definition(NamedTuple):
 
 class Capture(ABC):
     """The abilities and the SQL of one database vendor."""
+
+    keeps_columns: ClassVar[bool] = False  # whether the database drops no column that a trigger names
 
     def __init__(self, connection: BaseDatabaseWrapper) -> None:
         self.connection = connection

@@ -30,6 +30,8 @@ UUID_GROUPS: Final = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))  # beginning a
 class SqliteCapture(Capture):
     """Definitions are compared by the text in ``sqlite_master``, which is the CREATE statement."""
 
+    keeps_columns = True
+
     def begin_bulk_load(self, tables: Collection[str]) -> None:
         # A trigger knows neither its transaction nor other statements of it. So the change comes first, with a mark
         # for which the triggers look.

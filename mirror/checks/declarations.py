@@ -13,6 +13,7 @@ from mirror.capture import install
 from mirror.checks.aliases import check_aliases, check_reads, check_router
 from mirror.checks.attributes import check_attributes, check_replaced_methods
 from mirror.checks.constancy import check_constancy
+from mirror.checks.lookups import check_lookups
 from mirror.checks.servers import check_replies
 from mirror.checks.watches import check_chains, check_watches
 from mirror.comparison.scan import Owned
@@ -75,6 +76,7 @@ def _check_mirror(mirror: Mirror) -> list[CheckMessage]:
     found += kind_of(mirror).check()
     found += check_constancy(mirror)
     found += _check_readers(mirror)
+    found += check_lookups(mirror)
     if len(mirror.name) > LONGEST_NAME:
         hint = f"A mirror's name has at most {LONGEST_NAME} characters."
         found.append(Error(f"The name {mirror.name!r} is too long.", hint=hint, obj=mirror, id="mirror.E002"))

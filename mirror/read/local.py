@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, Protocol, TypeVar, cast
 
 from django.db import connections
+from django.db.utils import Error as DatabaseError
 
 from mirror import registry
 from mirror.declare.entries import Contribution, Entry
@@ -250,7 +251,12 @@ class LocalCopy(Generic[S]):
     def _follow(self) -> None:
         while self._held is not None and time.monotonic() < self._asked_at + FOLLOW_IDLE_SECONDS:
             time.sleep(FOLLOW_SECONDS)
-            self._start_worker()
+            try:
+                self._start_worker()
+            except DatabaseError as error:
+                # The identity of the database is unknown while SQL is away. The next time needs a new connection.
+                logger.debug("The copy of %s is not followed for now: %s", self.name, error)
+                connections.close_all()
 
     def _renew_copy(self) -> None:
         try:

@@ -7,7 +7,7 @@ import pytest
 from django.core.management import call_command
 from django.core.management.sql import emit_post_migrate_signal, emit_pre_migrate_signal
 from django.db import connection, models
-from django.db.migrations import Migration
+from django.db.migrations import AddField, Migration, RemoveField
 from django.db.migrations.recorder import MigrationRecorder
 from pytest_django.fixtures import Settings
 
@@ -79,6 +79,23 @@ def test_migration_can_drop_an_unwatched_column_and_write_to_its_table() -> None
     run(f"ALTER TABLE {table} DROP COLUMN {column}", f"INSERT INTO {table} (id) VALUES (1)")
     assert install.install() == []  # no other mirror lost a trigger
     assert not Change.objects.exists()
+
+
+@pytest.mark.only_on("sqlite")
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("operation", "is_backwards"),
+    [(RemoveField("item", "score"), False), (AddField("item", "score", models.IntegerField(default=3)), True)],
+    ids=["forwards", "backwards"],
+)
+def test_migration_can_drop_a_watched_column_and_add_it_again(
+    operation: RemoveField | AddField, is_backwards: bool
+) -> None:
+    migration = type("Migration", (Migration,), {"operations": [operation]})("0002", "mirrortest")
+    emit_pre_migrate_signal(0, False, "default", plan=[(migration, is_backwards)])
+    run(f"ALTER TABLE {ITEM} DROP COLUMN score", f"ALTER TABLE {ITEM} ADD COLUMN score integer NOT NULL DEFAULT 3")
+    assert set(install.install()) >= set(OURS)  # they are rebuilt
+    assert install.missing() == []
 
 
 @pytest.mark.django_db

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import OperationalError
 from django.db.backends.signals import connection_created
 from redis import Redis
 from redis.client import Pipeline
@@ -301,6 +302,31 @@ def test_copy_in_use_applies_entries_that_no_question_waits_for(
     monkeypatch.setattr(local, "FOLLOW_IDLE_SECONDS", 0.0)
     wait_until(lambda: not any(t.name.startswith("follower") for t in threading.enumerate()), "the end of the thread")
     assert loaded.loads == 1
+
+
+def test_copy_in_use_is_followed_after_sql_was_away(
+    mirrored: FedItems, loaded: Counting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local, "FOLLOW_SECONDS", 0.01)
+    monkeypatch.setattr(local, "FOLLOW_IDLE_SECONDS", FOLLOW_IDLE_SECONDS)
+    is_back = threading.Event()
+    refused = threading.Event()
+
+    def read_identity() -> str:
+        if is_back.is_set():
+            return database_identity()
+        refused.set()
+        raise OperationalError("SQL is away")
+
+    monkeypatch.setattr(local, "database_identity", read_identity)
+    assert loaded.now() is not None
+    assert refused.wait(PATIENCE_SECONDS)
+    is_back.set()
+    Item.objects.create(name="more")
+    drain_all()
+    wait_until(lambda: set(loaded.made.held.values()) == _truth(mirrored), "the entries")
+    monkeypatch.setattr(local, "FOLLOW_IDLE_SECONDS", 0.0)
+    wait_until(lambda: not any(t.name.startswith("follower") for t in threading.enumerate()), "the end of the thread")
 
 
 def test_copy_takes_two_round_trips_under_constant_writes(mirrored: FedItems, loaded: Counting) -> None:
