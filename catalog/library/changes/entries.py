@@ -5,13 +5,14 @@ from datetime import date
 from typing import Any, Final
 
 from catalog.library.changes.rows import Chunk, collect_changes, get_book_id, note_left_out
-from catalog.library.formats import ImportedBook, ImportedReading
+from catalog.library.formats import ImportedBook, ImportedDate, ImportedReading
 from catalog.library.models import ImportRow
 from catalog.readings.services import MAX_READINGS
 from catalog.shelves.models import EarlierReading, Precision, ReadingProgress, Shelf, ShelfEntry
 
 DATE_FIELDS: Final = ("started_on", "finished_on", "finished_precision")
 FIELDS: Final = ("shelf", "stars", "shelved_on", *DATE_FIELDS)
+Reading = ShelfEntry | EarlierReading
 # A row moves only books that the reader wanted to read.
 EMPTY: Final[dict[str, Any]] = dict.fromkeys(FIELDS) | {
     "shelf": Shelf.WANT.value,
@@ -90,8 +91,7 @@ class _Plan:
         ShelfEntry.objects.bulk_create(self.made)
         _save(self.filled.values())
         EarlierReading.objects.bulk_create(self.readings)
-        if self.dated:
-            EarlierReading.objects.bulk_update(self.dated, DATE_FIELDS)
+        EarlierReading.objects.bulk_update(self.dated, DATE_FIELDS)
         for row in self.makers:
             row.changes["readings"] = []
         for reading, row in zip(self.readings, self.makers, strict=True):
@@ -119,34 +119,45 @@ class _Plan:
         # Without an entry no page shows readings.
         if entry is None:
             return
-        there: list[ShelfEntry | EarlierReading] = [entry, *self.known.get(book, ())]
-        ends = {reading.finished_on for reading in there}
-        # Each is the reading of one line of the file: two of a year that a file has are two.
-        told_ends = {one.end.day for one in told.readings if one.end}
-        rest = [reading for reading in there if reading.finished_on not in told_ends]
+        here = {reading.finished_on: reading for reading in self._list_readings(entry)}
+        there: dict[ImportedDate, ImportedReading] = {}
+        rest = dict(here)
         for one in told.readings:
             # A file tells no more of most readings than their ends.
-            if one.end is None or one.end.day in ends:
-                continue
-            ends.add(one.end.day)
-            same = next((reading for reading in rest if _is_same(reading, one)), None)
-            if same is None:
-                self._add_reading(row, one)
-                continue
-            rest.remove(same)
-            if not one.end.is_year:
-                self._add_day(row, same, one)
+            if one.end:
+                there.setdefault(one.end, one)
+                # Two readings of a year in one row are two.
+                rest.pop(one.end.day, None)
+        for end, one in there.items():
+            if end.day not in here:
+                self._plan_reading(row, one, end, rest)
         for _ in range(told.times_read - self._count_readings(entry)):
             self._add_reading(row, ImportedReading(None, None))
 
-    def _add_day(self, row: ImportRow, target: ShelfEntry | EarlierReading, one: ImportedReading) -> None:
+    def _plan_reading(
+        self, row: ImportRow, one: ImportedReading, end: ImportedDate, rest: dict[date | None, Reading]
+    ) -> None:
+        """Add a reading, unless it is one of ``rest``, which then gets the day."""
+        same = _find_same(rest.values(), one)
+        if not same:
+            self._add_reading(row, one)
+            return
+        del rest[same[0].finished_on]
+        if not end.is_year:
+            self._add_day(row, same[0], one, end.day)
+
+    def _list_readings(self, entry: ShelfEntry) -> list[Reading]:
+        found: list[Reading] = [entry]
+        found += self.known.get(entry.book_id, ())
+        return found
+
+    def _add_day(self, row: ImportRow, target: Reading, one: ImportedReading, day: date) -> None:
         """Give the day to a reading of which only the year is known."""
-        assert one.end is not None
-        made = {"reading": 0, "end": one.end.day.isoformat(), "start": None}
+        made: dict[str, Any] = {"reading": 0, "end": day.isoformat(), "start": None}
         if one.start and target.started_on is None:
             made["start"] = one.start.day.isoformat()
             target.started_on = one.start.day
-        target.finished_on, target.finished_precision = one.end.day, Precision.DAY
+        target.finished_on, target.finished_precision = day, Precision.DAY
         if isinstance(target, ShelfEntry):
             # A second row of a book that is new changes the entry before it is saved.
             if target.pk:
@@ -169,10 +180,10 @@ class _Plan:
             note_left_out(row, "shelf")
         if told.stars is not None and told.stars != entry.stars:
             note_left_out(row, "stars")
-        there: list[ShelfEntry | EarlierReading] = [entry, *self.known.get(book, ())]
+        there = self._list_readings(entry)
         for one in told.readings:
-            same = (reading for reading in there if _is_same(reading, one))
-            if not any(one.start is None or one.start.day == reading.started_on for reading in same):
+            starts = [reading.started_on for reading in _find_same(there, one)]
+            if not starts or (one.start and one.start.day not in starts):
                 note_left_out(row, "dates")
 
     def _count_readings(self, entry: ShelfEntry) -> int:
@@ -243,21 +254,25 @@ def _tells_more(entry: ShelfEntry, told: ImportedBook, known: Sequence[EarlierRe
 
 
 def _is_known(one: ImportedReading, known: Sequence[EarlierReading]) -> bool:
-    return one.end is not None and any(_is_same(reading, one) for reading in known)
+    return one.end is not None and bool(_find_same(known, one))
 
 
-def _is_same(reading: ShelfEntry | EarlierReading, one: ImportedReading) -> bool:
+def _find_same(readings: Iterable[Reading], one: ImportedReading) -> list[Reading]:
+    return [reading for reading in readings if _is_same(reading, one)]
+
+
+def _is_same(reading: Reading, one: ImportedReading) -> bool:
     """Return whether two readings have the same end: a day, or a year and a day of it."""
     here, there = reading.finished_on, one.end
-    if here is None or there is None or here == there.day:
-        return here == (there.day if there else None)
+    if here is None or there is None:
+        return here is there
+    if here == there.day or here.year != there.day.year:
+        return here == there.day
     is_year = reading.finished_precision == Precision.YEAR
-    if is_year == there.is_year or here.year != there.day.year:
-        return False
-    # Whether the book was given up is only known of readings of this site; a day before the start is of another one.
+    # A reading that was given up is another one than one that was finished, and none ends before it began.
     is_finished = reading.is_finished if isinstance(reading, EarlierReading) else reading.shelf != Shelf.ABANDONED
-    is_after_start = not is_year or reading.started_on is None or reading.started_on <= there.day
-    return is_finished == one.is_finished and is_after_start
+    began_before = reading.started_on is None or reading.started_on <= there.day
+    return is_year != there.is_year and is_finished == one.is_finished and began_before
 
 
 def _empty_fields(entry: ShelfEntry, filled: dict[str, Any]) -> bool:
@@ -279,13 +294,13 @@ def _remove_days(user_id: int, rows: Sequence[ImportRow]) -> None:
     EarlierReading.objects.bulk_update([one for one in readings if _remove_day(one, made[one.pk])], DATE_FIELDS)
 
 
-def _remove_day(target: ShelfEntry | EarlierReading, made: dict[str, Any]) -> bool:
+def _remove_day(target: Reading, made: dict[str, Any]) -> bool:
     """Leave only the year of the end, if it has the day that a row gave. Return whether it had."""
-    if target.finished_on is None or target.finished_on.isoformat() != made["end"]:
+    if str(target.finished_on) != made["end"]:
         return False
-    target.finished_on = date(target.finished_on.year, 12, 31)
+    target.finished_on = date.fromisoformat(made["end"]).replace(month=12, day=31)
     target.finished_precision = Precision.YEAR
-    if target.started_on and target.started_on.isoformat() == made["start"]:
+    if str(target.started_on) == made["start"]:
         target.started_on = None
     return True
 
@@ -321,7 +336,7 @@ def _find_latest(told: ImportedBook) -> ImportedReading | None:
     return None if told.shelf == Shelf.READING and latest.end else latest
 
 
-def _set_dates(target: ShelfEntry | EarlierReading, one: ImportedReading) -> None:
+def _set_dates(target: Reading, one: ImportedReading) -> None:
     if one.start:
         target.started_on = one.start.day
     if one.end:
