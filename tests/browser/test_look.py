@@ -8,7 +8,7 @@ from playwright.sync_api import Page, Route, expect
 from pytest_django.live_server_helper import LiveServer
 
 from accounts.models import User
-from catalog.models import Book
+from catalog.models import Author, Book
 from mirror.relay.drains import drain_all
 from social.profiles.services import add_favourite
 from social.services.likes import like_post
@@ -174,7 +174,7 @@ def test_forms_with_errors_are_accessible_and_fit(open_page: OpenPage, audit: Au
         expect(page.locator("[aria-invalid]").first).to_be_visible()
         assert audit(page) == [], path
         resize(page, 1280)
-        assert page.locator(".form-page").evaluate("card => card.offsetWidth") == 544, path
+        assert page.locator(".form-page > .sheet").evaluate("card => card.offsetWidth") == 544, path
 
 
 ADMIN_PAGES = [
@@ -249,11 +249,17 @@ def test_error_page_leads_to_the_cart_and_to_the_login(open_page: OpenPage, live
     expect(banner.get_by_role("link", name="Log in")).to_have_count(0)
 
 
+FIND_CONTENT = """part => {
+    const box = part.getBoundingClientRect(), before = parseFloat(getComputedStyle(part).paddingLeft);
+    return [box.x + before, box.width - before];
+}"""
+
+
 def test_pages_begin_at_one_edge_and_have_one_of_three_widths(open_page: OpenPage, live_server: LiveServer) -> None:
     alice = User.objects.create_user("alice")
     page = sign_in(open_page(viewport={"width": 1280, "height": 900}), alice, live_server)
     wide, reading, form = 1136, 768, 544
-    edge, centred, middle = 72, (1280 - reading) // 2, (1280 - form) // 2
+    edge, beside = 72, 72 + 348  # a single column is beside its title
     for left, width, paths in (
         (
             edge,
@@ -275,14 +281,43 @@ def test_pages_begin_at_one_edge_and_have_one_of_three_widths(open_page: OpenPag
             reading,
             ("/home/", "/global/", "/mentions/", "/notifications/", "/help/", "/people/", "/people/requests/"),
         ),
-        (centred, reading, ("/accounts/sessions/", "/accounts/factors/", "/people/muted/", "/about/", "/returns/")),
-        (middle, form, ("/accounts/name/", "/notifications/settings/")),
+        (beside, reading, ("/accounts/sessions/", "/accounts/factors/", "/people/muted/", "/about/", "/returns/")),
+        (beside, form, ("/accounts/name/", "/notifications/settings/")),
     ):
         for path in paths:
             page.goto(path)
-            box = page.locator("main :is(.stream, .text-page), main > :not(.columns)").last.bounding_box()
-            assert box, path
-            assert (box["x"], box["width"]) == (left, width), path
+            titles = page.locator("main h1:not(.sheet *)").evaluate_all(
+                "all => all.map(h1 => h1.getBoundingClientRect().x)"
+            )
+            assert set(titles) <= {edge}, path
+            part = page.locator("main :is(.stream, .text-page), main > :not(.columns)").last
+            assert part.evaluate(FIND_CONTENT) == [left, width], path
+
+
+def test_labels_of_the_bar_do_not_overlap_with_large_letters(open_page: OpenPage, live_server: LiveServer) -> None:
+    page = sign_in(open_page(viewport={"width": 390, "height": 844}), User.objects.create_user("alice"), live_server)
+    page.goto("/home/")
+    for width, letters in ((320, "100%"), (390, "200%"), (320, "200%")):
+        resize(page, width)
+        page.evaluate("size => { document.documentElement.style.fontSize = size }", letters)
+        overlaps = page.locator(".head .nav a, .head .own-button").evaluate_all(
+            "parts => parts.filter((part) => part.scrollWidth > part.clientWidth).map((part) => part.innerText)"
+        )
+        assert overlaps == [], (width, letters)
+
+
+def test_an_author_is_beside_the_books_of_wide_windows(open_page: OpenPage) -> None:
+    author, book = Author.objects.create(name="Ann Author"), Book.objects.create(title="The only book")
+    book.authors.add(author)
+    drain_all()
+    page = open_page(viewport={"width": 1280, "height": 900})
+    for width, is_beside in ((1280, True), (390, False)):
+        resize(page, width)
+        page.goto(f"/authors/{author.pk}/")
+        head, books = page.locator(".person-head").bounding_box(), page.locator(".cards").bounding_box()
+        assert head, width
+        assert books, width
+        assert (head["x"] + head["width"] < books["x"], head["y"] < books["y"]) == (is_beside, True), width
 
 
 def test_feed_has_links_to_readers_beside_the_posts_of_wide_windows(

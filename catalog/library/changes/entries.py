@@ -5,14 +5,12 @@ from datetime import date
 from typing import Any, Final
 
 from catalog.library.changes.rows import Chunk, collect_changes, get_book_id, note_left_out
-from catalog.library.formats import ImportedBook, ImportedDate, ImportedReading
+from catalog.library.formats import ImportedBook, ImportedReading
 from catalog.library.models import ImportRow
 from catalog.readings.services import MAX_READINGS
 from catalog.shelves.models import EarlierReading, Precision, ReadingProgress, Shelf, ShelfEntry
 
-DATE_FIELDS: Final = ("started_on", "finished_on", "finished_precision")
-FIELDS: Final = ("shelf", "stars", "shelved_on", *DATE_FIELDS)
-Reading = ShelfEntry | EarlierReading
+FIELDS: Final = ("shelf", "stars", "shelved_on", "started_on", "finished_on", "finished_precision")
 # A row moves only books that the reader wanted to read.
 EMPTY: Final[dict[str, Any]] = dict.fromkeys(FIELDS) | {
     "shelf": Shelf.WANT.value,
@@ -41,7 +39,6 @@ def undo_entries(user_id: int, rows: Sequence[ImportRow]) -> None:
     """
     EarlierReading.objects.filter(pk__in=collect_changes(rows, "readings")).delete()
     entries = _lock_entries(user_id, set(map(get_book_id, rows)))
-    _remove_days(user_id, rows)
     kept = _find_read_again(user_id, entries)
     emptied: dict[int, ShelfEntry] = {}
     removed: set[int] = set()
@@ -50,9 +47,6 @@ def undo_entries(user_id: int, rows: Sequence[ImportRow]) -> None:
         if entry is None:
             continue
         # The last row first, so that the entry is again as an earlier row left it.
-        for made in row.changes.get("dated", ()):
-            if not made["reading"] and _remove_day(entry, made):
-                emptied[entry.pk] = entry
         if _empty_fields(entry, row.changes.get("filled", {})):
             emptied[entry.pk] = entry
         if row.changes.get("made") == _describe(entry) and entry.book_id not in kept:
@@ -73,7 +67,6 @@ class _Plan:
         self.made: list[ShelfEntry] = []
         self.filled: dict[int, ShelfEntry] = {}
         self.readings: list[EarlierReading] = []
-        self.dated: list[EarlierReading] = []
         self.makers: list[ImportRow] = []
         self.known: dict[int, list[EarlierReading]] = {}
 
@@ -91,7 +84,6 @@ class _Plan:
         ShelfEntry.objects.bulk_create(self.made)
         _save(self.filled.values())
         EarlierReading.objects.bulk_create(self.readings)
-        EarlierReading.objects.bulk_update(self.dated, DATE_FIELDS)
         for row in self.makers:
             row.changes["readings"] = []
         for reading, row in zip(self.readings, self.makers, strict=True):
@@ -119,56 +111,14 @@ class _Plan:
         # Without an entry no page shows readings.
         if entry is None:
             return
-        here = {reading.finished_on: reading for reading in self._list_readings(entry)}
-        there: dict[ImportedDate, ImportedReading] = {}
-        rest = dict(here)
+        ends = {entry.finished_on, *(reading.finished_on for reading in self.known.get(book, ()))}
         for one in told.readings:
             # A file tells no more of most readings than their ends.
-            if one.end:
-                there.setdefault(one.end, one)
-                # Two readings of a year in one row are two.
-                rest.pop(one.end.day, None)
-        for end, one in there.items():
-            if end.day not in here:
-                self._plan_reading(row, one, end, rest)
+            if one.end and one.end.day not in ends:
+                ends.add(one.end.day)
+                self._add_reading(row, one)
         for _ in range(told.times_read - self._count_readings(entry)):
             self._add_reading(row, ImportedReading(None, None))
-
-    def _plan_reading(
-        self, row: ImportRow, one: ImportedReading, end: ImportedDate, rest: dict[date | None, Reading]
-    ) -> None:
-        """Add a reading, unless it is one of ``rest``, which then gets the day."""
-        same = _find_same(rest.values(), one)
-        if not same:
-            self._add_reading(row, one)
-            return
-        del rest[same[0].finished_on]
-        if not end.is_year:
-            self._add_day(row, same[0], one, end.day)
-
-    def _list_readings(self, entry: ShelfEntry) -> list[Reading]:
-        found: list[Reading] = [entry]
-        found += self.known.get(entry.book_id, ())
-        return found
-
-    def _add_day(self, row: ImportRow, target: Reading, one: ImportedReading, day: date) -> None:
-        """Give the day to a reading of which only the year is known."""
-        made: dict[str, Any] = {"reading": 0, "end": day.isoformat(), "start": None}
-        if one.start and target.started_on is None:
-            made["start"] = one.start.day.isoformat()
-            target.started_on = one.start.day
-        target.finished_on, target.finished_precision = day, Precision.DAY
-        if isinstance(target, ShelfEntry):
-            # A second row of a book that is new changes the entry before it is saved.
-            if target.pk:
-                self.filled[target.pk] = target
-        elif target.pk:
-            made["reading"] = target.pk
-            self.dated.append(target)
-        else:
-            # An undo deletes the readings that the import adds.
-            return
-        row.changes.setdefault("dated", []).append(made)
 
     def _note_left_out(self, row: ImportRow, told: ImportedBook) -> None:
         """Note a shelf, stars and dates that differ from those of the entry and its readings."""
@@ -180,10 +130,13 @@ class _Plan:
             note_left_out(row, "shelf")
         if told.stars is not None and told.stars != entry.stars:
             note_left_out(row, "stars")
-        there = self._list_readings(entry)
+        starts = {entry.finished_on: entry.started_on}
+        for reading in self.known.get(book, ()):
+            starts.setdefault(reading.finished_on, reading.started_on)
         for one in told.readings:
-            starts = [reading.started_on for reading in _find_same(there, one)]
-            if not starts or (one.start and one.start.day not in starts):
+            end = one.end.day if one.end else None
+            is_there = end in starts and (one.start is None or one.start.day == starts[end])
+            if not is_there:
                 note_left_out(row, "dates")
 
     def _count_readings(self, entry: ShelfEntry) -> int:
@@ -254,25 +207,7 @@ def _tells_more(entry: ShelfEntry, told: ImportedBook, known: Sequence[EarlierRe
 
 
 def _is_known(one: ImportedReading, known: Sequence[EarlierReading]) -> bool:
-    return one.end is not None and bool(_find_same(known, one))
-
-
-def _find_same(readings: Iterable[Reading], one: ImportedReading) -> list[Reading]:
-    return [reading for reading in readings if _is_same(reading, one)]
-
-
-def _is_same(reading: Reading, one: ImportedReading) -> bool:
-    """Return whether two readings have the same end: a day, or a year and a day of it."""
-    here, there = reading.finished_on, one.end
-    if here is None or there is None:
-        return here is there
-    if here == there.day or here.year != there.day.year:
-        return here == there.day
-    is_year = reading.finished_precision == Precision.YEAR
-    # A reading that was given up is another one than one that was finished, and none ends before it began.
-    is_finished = reading.is_finished if isinstance(reading, EarlierReading) else reading.shelf != Shelf.ABANDONED
-    began_before = reading.started_on is None or reading.started_on <= there.day
-    return is_year != there.is_year and is_finished == one.is_finished and began_before
+    return one.end is not None and any(reading.finished_on == one.end.day for reading in known)
 
 
 def _empty_fields(entry: ShelfEntry, filled: dict[str, Any]) -> bool:
@@ -285,24 +220,6 @@ def _empty_fields(entry: ShelfEntry, filled: dict[str, Any]) -> bool:
     for name in unchanged:
         setattr(entry, name, EMPTY[name])
     return bool(unchanged)
-
-
-def _remove_days(user_id: int, rows: Sequence[ImportRow]) -> None:
-    """Leave only the years of the earlier readings to which rows gave days."""
-    made = {one["reading"]: one for one in collect_changes(rows, "dated")}
-    readings = EarlierReading.objects.filter(pk__in=made, user_id=user_id).select_for_update().order_by("pk")
-    EarlierReading.objects.bulk_update([one for one in readings if _remove_day(one, made[one.pk])], DATE_FIELDS)
-
-
-def _remove_day(target: Reading, made: dict[str, Any]) -> bool:
-    """Leave only the year of the end, if it has the day that a row gave. Return whether it had."""
-    if str(target.finished_on) != made["end"]:
-        return False
-    target.finished_on = date.fromisoformat(made["end"]).replace(month=12, day=31)
-    target.finished_precision = Precision.YEAR
-    if str(target.started_on) == made["start"]:
-        target.started_on = None
-    return True
 
 
 def _describe(entry: ShelfEntry) -> dict[str, Any]:
@@ -336,7 +253,7 @@ def _find_latest(told: ImportedBook) -> ImportedReading | None:
     return None if told.shelf == Shelf.READING and latest.end else latest
 
 
-def _set_dates(target: Reading, one: ImportedReading) -> None:
+def _set_dates(target: ShelfEntry | EarlierReading, one: ImportedReading) -> None:
     if one.start:
         target.started_on = one.start.day
     if one.end:

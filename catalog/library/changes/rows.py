@@ -19,7 +19,7 @@ LEFT_OUT: Final = {
     "long": gettext_lazy("a review that is too long"),
 }
 # The notes of what a row changes.
-CHANGES: Final = ("made", "filled", "dated", "readings", "review", "listed")
+CHANGES: Final = ("made", "filled", "readings", "review", "listed")
 
 
 class Chunk(NamedTuple):
@@ -105,7 +105,7 @@ def summarize_row(row: ImportRow) -> RowSummary:
         shelf=fields.get("shelf") or "",
         is_moved="shelf" in filled,
         has_stars=bool(fields.get("stars")),
-        has_dates=bool(fields.get("started_on") or fields.get("finished_on") or changes.get("dated")),
+        has_dates=bool(fields.get("started_on") or fields.get("finished_on")),
         readings=len(changes.get("readings", ())),
         has_review="review" in changes,
         lists=len(changes.get("listed", ())),

@@ -3,13 +3,11 @@
 from catalog.library.formats.files import FileRefused, Table, read_table
 from catalog.library.formats.rows import ImportedBook, ImportedReading, read_row
 from catalog.library.formats.services import SERVICES, Service
-from catalog.library.formats.values import ImportedDate
 
 __all__ = [
     "SERVICES",
     "FileRefused",
     "ImportedBook",
-    "ImportedDate",
     "ImportedReading",
     "Service",
     "Table",

@@ -21,7 +21,7 @@ from catalog.lists.models import ListedBook, ReadingList
 from catalog.lists.services import ListDraft, create_list
 from catalog.models import Book
 from catalog.shelves import services as shelves
-from catalog.shelves.models import EarlierReading, Precision, Privacy, Shelf, ShelfEntry
+from catalog.shelves.models import EarlierReading, Privacy, Shelf, ShelfEntry
 from mirror.relay.drains import drain_all
 from social.models import Post
 from social.reviews.models import Review
@@ -271,57 +271,6 @@ def test_a_row_that_knows_more_wins_over_want_to_read(reader: User) -> None:
     kept = ShelfEntry.objects.filter(book__goodreads_id=1)
     assert list(kept.values_list("shelf", "stars", "finished_on")) == [("read", None, D1)]
     kept.update(shelf=Shelf.WANT, finished_on=None)
-    assert snapshot() == before
-
-
-YEAR = date(2019, 12, 31)
-DAY = date(2019, 5, 6)
-# The entry and the earlier reading of a book here, each with an end and a start, and the end in a file.
-YEARS: tuple[tuple[str, date, date | None, date | None, str, date, list[date]], ...] = (
-    ("read", YEAR, None, None, "2019/05/06", DAY, []),
-    ("read", D2, None, YEAR, "2019/05/06", D2, [DAY]),
-    ("read", DAY, None, None, "2019", DAY, []),
-    ("read", D2, None, DAY, "2019", D2, [DAY]),
-    # Another reading: it was given up, began after the day, or is of another year.
-    ("did-not-finish", YEAR, None, None, "2019/05/06", YEAR, [DAY]),
-    ("read", YEAR, date(2019, 6, 1), None, "2019/05/06", YEAR, [DAY]),
-    ("read", YEAR, None, None, "2018/05/06", YEAR, [date(2018, 5, 6)]),
-)
-
-
-def test_a_year_and_a_day_of_it_are_one_reading(reader: User) -> None:
-    lines = []
-    for number, (shelf, end, start_day, earlier, written, *_after) in enumerate(YEARS, start=1):
-        book = make_book(goodreads_id=number)
-        precision = Precision.YEAR if end == YEAR else Precision.DAY
-        dates = {"started_on": start_day, "finished_on": end, "finished_precision": precision}
-        ShelfEntry.objects.create(user=reader, book=book, shelf=shelf, shelved_on=TODAY, **dates)
-        if earlier:
-            precision = Precision.YEAR if earlier == YEAR else Precision.DAY
-            EarlierReading.objects.create(user=reader, book=book, finished_on=earlier, finished_precision=precision)
-        lines.append(f"{number},T,,,,,,0,,,,,,,{written},2020/01/02,,,read,,,,1,0\n")
-    rebuild()
-    before = snapshot()
-    made = start(reader, "".join(lines))
-    shown = {one.row.number: one.summary for one in find_rows(made, Step.FOUND).rows}
-    assert snapshot() == before
-    services.confirm_import(reader.pk, made.pk)
-    run(made)
-    for row, (*_before, end, ends) in zip(made.rows.order_by("number"), YEARS, strict=True):
-        entry = ShelfEntry.objects.get(book=row.book)
-        found = EarlierReading.objects.filter(book=row.book)
-        assert (entry.finished_on, list(found.values_list("finished_on", flat=True))) == (end, ends), row.number
-        assert (entry.finished_precision == Precision.YEAR) is (end == YEAR)
-        assert not found.filter(finished_precision=Precision.YEAR).exists()
-        assert shown[row.number] == summarize_row(row), "the dry run shows what happened"
-    after = snapshot()
-    again = start(reader, "".join(lines))
-    services.confirm_import(reader.pk, again.pk)
-    run(again)
-    assert snapshot() == after
-    assert not again.rows.filter(changes__has_any_keys=["made", "filled", "dated", "readings"]).exists()
-    services.undo_import(reader.pk, made.pk)
-    run(made)
     assert snapshot() == before
 
 
