@@ -50,6 +50,8 @@ class LibraryImport(models.Model):
     total = models.PositiveIntegerField(_("rows"), default=0)
     # The lists that the import made. An undo deletes those that are empty then.
     lists = models.JSONField(_("lists"), default=list)
+    # What the file tells of shelves and lists (``catalog.library.formats.own``).
+    details = models.JSONField(_("details"), default=dict, db_default=models.Value({}, models.JSONField()))
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
 
     class Meta:

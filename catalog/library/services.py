@@ -56,7 +56,11 @@ def start_import(user_id: int, file_name: str, table: Table) -> LibraryImport:
         raise TooManyImports
     try:
         made = LibraryImport.objects.create(
-            user_id=user_id, service=table.service.name, file_name=file_name[:100], total=len(table.rows)
+            user_id=user_id,
+            service=table.service.name,
+            file_name=file_name[:100],
+            total=len(table.rows),
+            details=table.details,
         )
     except IntegrityError as error:
         raise ImportIsOpen from error

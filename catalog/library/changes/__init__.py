@@ -10,7 +10,7 @@ imported ratings.
 from collections.abc import Sequence
 from datetime import date
 
-from catalog.library.changes import entries, lists, texts
+from catalog.library.changes import entries, lists, privacy, texts
 from catalog.library.changes.lists import delete_empty_lists
 from catalog.library.changes.rows import CHANGES, Chunk, RowSummary, summarize_row
 from catalog.library.models import ImportRow, LibraryImport
@@ -31,6 +31,7 @@ def apply_chunk(load: LibraryImport, chunk: Chunk, today: date) -> None:
     """Apply rows with a book, and note in each row what it changed. The rows and the import are not saved."""
     for row in chunk.rows:
         row.changes = {}
+    privacy.apply_privacy(load)
     entries.apply_entries(load.user_id, chunk, today)
     texts.apply_reviews(load.user_id, chunk, today)
     lists.apply_lists(load, chunk, today)

@@ -10,6 +10,7 @@ from catalog.library.models import ImportRow, LibraryImport
 from catalog.lists.models import MAX_BOOKS, MAX_LISTS, MAX_NAME_LENGTH, ListedBook, ReadingList
 from catalog.lists.services import GAP
 from catalog.shelves.models import Privacy
+from catalog.shelves.services import limit_privacy
 
 
 class _OpenList:
@@ -33,7 +34,8 @@ class _OpenList:
 
 def apply_lists(load: LibraryImport, chunk: Chunk, today: date) -> None:
     """Put books on the reader's lists with the names that rows tell. Missing lists are made."""
-    names: set[str] = set()
+    # Also those without books
+    names = set(load.details.get("lists", ()))
     for told in chunk.told:
         names.update(map(_shorten, told.lists))
     if not names:
@@ -78,15 +80,19 @@ def _make_key(name: str) -> str:
 def _open_lists(load: LibraryImport, names: set[str]) -> dict[str, _OpenList]:
     """Return the reader's lists, by the keys of their names, under their locks.
 
-    Missing ones are made up to the limit, visible only to the reader, who may not want to publish them here.
+    Missing ones are made up to the limit: as the file tells, or visible only to the reader, who may not want to publish
+    them here.
     """
+    told = {_make_key(name): fields for name, fields in load.details.get("lists", {}).items()}
     lists: dict[str, _OpenList] = {}
     for row in ReadingList.objects.select_for_update().filter(user_id=load.user_id).order_by("pk"):
         lists.setdefault(_make_key(row.name), _OpenList(row))
     for name in sorted(names):
         if _make_key(name) in lists or len(lists) >= MAX_LISTS:
             continue
-        row = ReadingList.objects.create(user_id=load.user_id, name=name, privacy=Privacy.ME)
+        fields = {"name": name, "privacy": Privacy.ME} | told.get(_make_key(name), {})
+        fields["privacy"] = limit_privacy(load.user_id, fields["privacy"])
+        row = ReadingList.objects.create(user_id=load.user_id, **fields)
         lists[_make_key(name)] = _OpenList(row)
         load.lists.append(row.pk)
     return lists

@@ -1,8 +1,8 @@
 """Read an uploaded file as a table: find its encoding, its delimiter and the service that wrote it."""
 
 import io
-from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from django.utils.translation import gettext as _
 
@@ -24,10 +24,11 @@ class FileRefused(ValueError):
 
 
 class Table(NamedTuple):
-    """The known columns of a file's rows."""
+    """The known columns of a file's rows. details: what the site's own export tells of shelves and lists, or {}."""
 
     service: Service
     rows: list[dict[str, str]]
+    details: Mapping[str, Any] = {}
 
 
 def read_table(content: bytes) -> Table:
@@ -56,19 +57,19 @@ def read_table(content: bytes) -> Table:
 
 def _read_json(text: str) -> Table:
     """Return the books of the site's own export. Other JSON would pass for a list of ISBNs."""
-    rows = read_export(text)
-    if rows is None:
+    export = read_export(text)
+    if export is None:
         raise FileRefused(_("This JSON file has no library. Choose one that “Export as JSON” made."))
-    if not rows:
+    if not export.rows:
         raise FileRefused(_("This file is empty. Choose another one."))
-    _check_count(len(rows))
+    _check_count(len(export.rows))
     service = SERVICES["diptych"]
-    for row in rows:
+    for row in export.rows:
         # Cells are longer only if somebody has changed the file.
         for name, text in row.items():
             is_name = name == service.title or name in service.authors
             row[name] = text[: MAX_NAME_LENGTH if is_name else MAX_CELL_LENGTH]
-    return Table(service, rows)
+    return Table(service, export.rows, export.details)
 
 
 def find_service(header: Sequence[str]) -> Service | None:

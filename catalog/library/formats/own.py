@@ -1,20 +1,59 @@
 """The site's own export of a library as JSON (``catalog.library.export``), as rows of a table."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
 from catalog.library.formats.services import WANT
+from catalog.lists.models import MAX_DESCRIPTION_LENGTH, MAX_LISTS, MAX_NAME_LENGTH, Order
+from catalog.shelves.models import Privacy
 
 
-def read_export(text: str) -> list[dict[str, str]] | None:
-    """Return a row for each book, with the columns of the service "diptych"; None for any other text."""
+class Export(NamedTuple):
+    """The books as rows with the columns of the service "diptych", and what the file tells of shelves and lists.
+
+    details: ``shelves`` (privacy by name) and ``lists`` (the fields of each by name).
+    """
+
+    rows: list[dict[str, str]]
+    details: dict[str, Any]
+
+
+def read_export(text: str) -> Export | None:
+    """Return what an export has; None for any other text."""
     try:
-        return list(map(_build_row, orjson.loads(text)["books"]))
+        found = orjson.loads(text)
+        return Export(list(map(_build_row, found["books"])), _read_details(found))
     # The file may be anything.
     except (ValueError, TypeError, LookupError, AttributeError):
         return None
+
+
+def _read_details(found: Mapping[str, Any]) -> dict[str, Any]:
+    shelves, lists = {}, {}
+    for one in found.get("shelves", ()):
+        shelves[str(one["name"])] = _choose(one["privacy"], Privacy)
+    for one in found.get("lists", ())[:MAX_LISTS]:
+        name = _read_text(one["name"], MAX_NAME_LENGTH)
+        lists[name] = {
+            "name": name,
+            "description": _read_text(one["description"], MAX_DESCRIPTION_LENGTH),
+            "privacy": _choose(one["privacy"], Privacy),
+            "order": _choose(one["order"], Order),
+        }
+    lists.pop("", None)
+    return {"shelves": shelves, "lists": lists}
+
+
+def _choose(value: Any, choices: type[Privacy | Order]) -> str:
+    """Return the value, or for an unknown one the last of the choices, which shows the least."""
+    return str(value if value in choices.values else choices.values[-1])
+
+
+def _read_text(value: Any, limit: int) -> str:
+    # PostgreSQL stores no NUL.
+    return str(value).replace("\0", "").strip()[:limit]
 
 
 def _build_row(book: Mapping[str, Any]) -> dict[str, str]:

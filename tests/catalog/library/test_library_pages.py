@@ -19,7 +19,7 @@ from catalog.lists.services import ListDraft, add_book, create_list
 from catalog.models import Book
 from catalog.readings.services import Position, add_reading, note_progress, set_pages
 from catalog.shelves import services as shelves
-from catalog.shelves.models import EarlierReading, Privacy, ReadingProgress, Shelf, ShelfEntry
+from catalog.shelves.models import EarlierReading, Privacy, ReadingProgress, Shelf, ShelfEntry, ShelfSettings
 from catalog.shelves.services import ReadingDates
 from mirror.relay.drains import drain_all
 from social.reviews.models import Review
@@ -249,7 +249,42 @@ def test_the_json_export_is_imported_elsewhere(books: list[Book]) -> None:
         mine, copied = (list(rows.filter(user=user).values_list(*columns)) for user in (rita, otto))
         assert mine
         assert mine == copied
-    assert set(ReadingList.objects.filter(user=otto).values_list("name", flat=True)) == {"Abandoned", "One two"}
+    assert set(ReadingList.objects.filter(user=otto).values_list("name", flat=True)) == {"Abandoned", "One, two"}
+
+
+def test_lists_and_shelves_move_to_another_account_with_their_privacy(books: list[Book]) -> None:
+    client, other = make_reader("Rita"), make_reader("Otto")
+    rita, otto = User.objects.order_by("pk")
+    first, second, _third = (book.pk for book in books)
+    for pk, shelf in ((first, Shelf.READ), (second, Shelf.WANT)):
+        shelves.put_on_shelf(rita.pk, pk, shelf, DAY)
+    shelves.set_privacy(rita.pk, Shelf.READ, Privacy.ME)
+    shelves.set_privacy(rita.pk, Shelf.WANT, Privacy.FOLLOWERS)
+    shelves.put_on_shelf(otto.pk, second, Shelf.WANT, DAY)
+    add_book(
+        rita.pk, create_list(rita.pk, ListDraft("One, two", "Counted", Privacy.FOLLOWERS, Order.ADDED)).pk, first, DAY
+    )
+    create_list(rita.pk, ListDraft("Empty", "As yet"))
+    create_list(rita.pk, ListDraft("Known", "Of Rita"))
+    create_list(otto.pk, ListDraft("Known", "Of Otto", Privacy.ME))
+    upload(other, b"".join(client.get("/library/export.json")))
+    load = LibraryImport.objects.get()
+    services.run_import(load.pk)
+    assert not ShelfSettings.objects.filter(pk=otto.pk).exists()
+    services.confirm_import(otto.pk, load.pk)
+    services.run_import(load.pk)
+    fields = ("name", "description", "privacy", "order")
+    assert set(ReadingList.objects.filter(user=otto).values_list(*fields)) == {
+        ("One, two", "Counted", "followers", "added"),
+        ("Empty", "As yet", "public", "hand"),
+        ("Known", "Of Otto", "me", "hand"),
+    }
+    kept = ShelfSettings.objects.get(pk=otto.pk)
+    # A shelf that had books keeps its privacy.
+    assert (kept.read_privacy, kept.want_privacy) == ("me", "public")
+    services.undo_import(otto.pk, load.pk)
+    services.run_import(load.pk)
+    assert list(ReadingList.objects.filter(user=otto).values_list("name", flat=True)) == ["Known"]
 
 
 def test_an_export_has_the_last_date_on_which_a_book_was_read(books: list[Book]) -> None:
