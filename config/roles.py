@@ -83,10 +83,10 @@ def add_permissions(group: Any, permission: Any, added: dict[str, dict[str, str]
 
 def _find_permissions(permission: Any, models: dict[str, str]) -> list[Any]:
     """Return the rows of the permissions that exist."""
-    found: list[Any] = []
-    for app, model, verb in _split_permissions(models):
-        found += permission.objects.filter(content_type__app_label=app, codename=f"{verb}_{model}")
-    return found
+    wanted = {(app, f"{verb}_{model}") for app, model, verb in _split_permissions(models)}
+    apps, names = zip(*wanted, strict=True)
+    rows = permission.objects.filter(content_type__app_label__in=apps, codename__in=names)
+    return [row for row in rows.select_related("content_type") if (row.content_type.app_label, row.codename) in wanted]
 
 
 def _split_permissions(models: dict[str, str]) -> list[tuple[str, str, str]]:

@@ -33,7 +33,7 @@ def sales_by_end() -> str:
 
 def last_viewed(digest: str) -> str:
     """Sorted set: the last 25 books that a visitor viewed, by time (seconds since 1970). Life: as the session, and at
-    most two weeks after the last view. Owner: shop.viewing.
+    most two weeks after the last view. Owner: shop.book_views.visits.
     """
     return f"viewed:{{{digest}}}"
 
@@ -47,7 +47,7 @@ def popularity() -> str:
 
 def last_viewed_marker(digest: str) -> str:
     """String: the stamp of the server on which a visitor's list was completed from SQL. Life: as the list. Owner:
-    shop.viewing.
+    shop.book_views.visits.
     """
     return f"viewed:{{{digest}}}:known"
 

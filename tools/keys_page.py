@@ -17,12 +17,15 @@ from mirror.redis import with_prefix
 PAGE_PATH = Path(__file__).resolve().parent.parent / "docs" / "keys.md"
 MODULES = ("accounts.keys", "catalog.keys", "shop.keys", "social.keys", "loginlog.keys", "mirror.redis.naming")
 _DOC = re.compile(r"(?P<kind>[^:]+): (?P<holds>.+?)\. Life: (?P<life>.+?)\. Owner: (?P<owner>.+?)\.$", re.DOTALL)
+# That of the rows, and of a structure that has a member.
+_ORDINARY_LIFE = re.compile(r"^(always(; |$)|as (the |its row$).*|while .* has (it|a \w+)$|while there is one$)")
+_SHORT_KINDS = {"string (JSON)": "JSON", "sorted set": "zset"}
 HELPERS = ("key", "slot_of", "with_prefix")  # functions beside those that name keys
 PAGE_HEAD = """# Keys
 
-All Redis keys. `python -m tools.keys_page` generates this page from the code; a test fails if it is out of date.
-`{}` are literal hash tags. `REDIS_PREFIX`, empty by default, precedes every key. Each line has the key, its type, its
-content, its lifetime if it is not that of its rows, and the code that writes it.
+`python -m tools.keys_page` generates this list from the code. `{}` are literal hash tags; `REDIS_PREFIX` precedes every
+key. A line has the key, its type (zset: sorted set; JSON: a string of it), its content, its lifetime if it is not that
+of its rows, and the writer if it is not all of the app.
 """
 
 
@@ -57,8 +60,12 @@ def render_row(function: Callable[..., str]) -> str:
 def render_line(row: str) -> str:
     """Return a row as a line of a list, which is narrower than a table."""
     key, kind, holds, life, owner = row.strip("| ").split(" | ")
-    ending = "" if life == "always" or life.startswith("as the ") else f"; life: {life}"
-    return f"- {key} {kind[:1].lower()}{kind[1:]}: {holds}{ending}. {owner}"
+    kind = kind[:1].lower() + kind[1:]
+    for kind_name, short in _SHORT_KINDS.items():
+        kind = kind.replace(kind_name, short)
+    life = _ORDINARY_LIFE.sub("", life)
+    ending = f"; life: {life}" if life else ""
+    return f"- {key} {kind}: {holds}{ending}." + ("" if owner == "mirror" else f" {owner}")
 
 
 def render_page() -> str:

@@ -6,7 +6,7 @@
 import inspect
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -42,7 +42,7 @@ PAGE_HEAD: Final = """# Signatures
 
 The public names of `mirror`, without annotations and `self`. `python -m tools.signatures` generates this page from the
 code; `make lint` checks it. [Public names](interface.md) tells what each package is for. `help(mirror.read.read)` shows
-the docstring of a name, with its types and errors.
+types and errors. Readers (`get`) have asynchronous twins (`aget`).
 """
 
 
@@ -128,9 +128,14 @@ def _list_own_methods(member: type) -> Iterator[tuple[str, Any]]:
     for name, function in vars(member).items():
         # Class methods and static methods wrap their function.
         plain = getattr(function, "__func__", function)
-        is_public = not name.startswith("_")
+        is_public = not name.startswith("_") and not _is_twin(name, vars(member))
         if is_public and inspect.isfunction(plain) and inspect.getdoc(plain):
             yield name, plain
+
+
+def _is_twin(name: str, methods: Mapping[str, Any]) -> bool:
+    """Return whether a method is the asynchronous twin of another one."""
+    return name.startswith("a") and name[1:] in methods
 
 
 def _is_own(member: Any) -> bool:

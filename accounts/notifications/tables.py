@@ -33,7 +33,8 @@ class Fact(NamedTuple):
     """A fact that a reader is notified of.
 
     key: of the mirror. user: the notified reader. actor: the reader who caused it, or None. target: what the
-    notification is about if this fact is the newest one of its group.
+    notification is about if this fact is the newest one of its group. is_silenced: the reader has muted the actor, or
+    one of them has blocked the other.
     """
 
     key: str
@@ -41,6 +42,7 @@ class Fact(NamedTuple):
     actor: int | None
     at: datetime
     target: int
+    is_silenced: bool = False
 
 
 class Group(NamedTuple):
@@ -66,7 +68,7 @@ class NotificationTable(TableMirror):
     def find_facts(self, pks: Sequence[str]) -> Iterable[Fact]:
         """Return the facts of these keys: all, or the ``MAX_FACTS`` newest of each.
 
-        Facts of the reader's own, and of blocked, muted and inactive readers are left out.
+        Facts of the reader's own, and of inactive readers are left out.
         """
         raise NotImplementedError
 
@@ -112,8 +114,9 @@ class NotificationTable(TableMirror):
         rows = []
         for key, group in groups.items():
             row = Notification(kind=self.kind, key=key, **dict(zip(COLUMNS, group, strict=True)))
-            # What happened before the site had notifications counts as read, and is not sent by email.
-            if began_at is not None and group.last_at < began_at:
+            # What happened before the site had notifications counts as read, and is not sent by email. So does what was
+            # not shown when it happened, if a mute ends.
+            if group.way == Way.OFF or (began_at is not None and group.last_at < began_at):
                 row.read_at = row.mailed_at = group.last_at
             rows.append(row)
         Notification.objects.using(setting("DATABASE")).bulk_create(
@@ -137,7 +140,13 @@ def watch_preferences(kind: str) -> Watch:
 
 
 def build_group(facts: Sequence[Fact], ways: Mapping[int, str]) -> Group:
-    """Return the notification of these facts, which have one key. ways: how each reader is notified."""
+    """Return the notification of these facts, which have one key. ways: how each reader is notified.
+
+    If all facts are silenced, the row stays, and with it what the reader has read: the end of a mute makes nothing new.
+    """
+    heard = [fact for fact in facts if not fact.is_silenced]
+    way = ways[facts[0].user] if heard else Way.OFF.value
+    facts = heard or facts
     newest = max(facts, key=lambda fact: (fact.at, fact.target))
     recent = [fact for fact in facts if fact.at >= newest.at - GROUP_PERIOD]
     # A reader counts once, at the time of their newest fact.
@@ -150,7 +159,7 @@ def build_group(facts: Sequence[Fact], ways: Mapping[int, str]) -> Group:
     # Only the MAX_FACTS newest facts are read. Above that the number stays the same, so that not every further reader
     # changes the row.
     count = min(len(actors), MAX_FACTS)
-    return Group(newest.user, newest.target, count, named, newest.at, ways[newest.user])
+    return Group(newest.user, newest.target, count, named, newest.at, way)
 
 
 def find_oldest_time() -> datetime:

@@ -14,6 +14,7 @@ from common.database import repeat_after_conflict
 CODE_COUNT: Final = 10
 # 80 bits resist brute force, so a fast hash is enough.
 RANDOM_BYTES: Final = 10
+CODE_CHARACTERS: Final = RANDOM_BYTES * 8 // 5  # without hyphens
 
 
 @repeat_after_conflict
@@ -24,6 +25,11 @@ def renew_codes(user_id: int) -> list[str]:
         RecoveryCode.objects.filter(user=user_id).delete()
         RecoveryCode.objects.bulk_create(RecoveryCode(user_id=user_id, digest=_hash_code(code)) for code in codes)
     return codes
+
+
+def is_code(text: str) -> bool:
+    """Return whether a text has the length of a recovery code."""
+    return len(_remove_separators(text)) == CODE_CHARACTERS
 
 
 def use_code(user_id: int, code: str) -> bool:
@@ -38,4 +44,8 @@ def _make_code() -> str:
 
 
 def _hash_code(code: str) -> str:
-    return hashlib.sha256(re.sub(r"[\s-]", "", code).lower().encode(errors="replace")).hexdigest()
+    return hashlib.sha256(_remove_separators(code).lower().encode(errors="replace")).hexdigest()
+
+
+def _remove_separators(code: str) -> str:
+    return re.sub(r"[\s-]", "", code)

@@ -22,17 +22,21 @@ class AccountInactive(Exception):
 
 
 @repeat_after_conflict
-def suspend_user(user_id: int, ends_at: datetime, *, notice: str) -> None:
-    """Deactivate a user until ``ends_at`` and end all sessions. A new suspension replaces the former one.
+def suspend_user(user_id: int, ends_at: datetime, *, notice: str, began_at: datetime | None = None) -> None:
+    """Deactivate a user until ``ends_at`` and end all sessions. A new suspension replaces one that runs.
 
-    notice: the path of the page with the reasons. Raises AccountInactive, User.DoesNotExist.
+    The start stays that of the first of them. notice: the path of the page with the reasons. began_at: None for now.
+    Raises AccountInactive, User.DoesNotExist.
     """
     with transaction.atomic():
         user = User.objects.select_for_update().get(pk=user_id)
-        is_explained = user.is_active or _is_suspended(user_id) or _is_to_be_deleted(user_id)
+        is_running = not user.is_active and _is_suspended(user_id)
+        is_explained = user.is_active or is_running or _is_to_be_deleted(user_id)
         if not is_explained:
             raise AccountInactive
-        fields = {"began_at": clock.now(), "ends_at": ends_at, "notice": notice}
+        fields: dict[str, Any] = {"ends_at": ends_at, "notice": notice}
+        if not is_running:
+            fields["began_at"] = began_at or clock.now()
         Suspension.objects.update_or_create(user=user, defaults=fields)
         if user.is_active:
             user.is_active = False

@@ -48,7 +48,7 @@ ORDERS: Final[Mapping[str, Order]] = {
 
 class Arrangement(NamedTuple):
     """The chosen order, filters and look of a shelf; empty values choose nothing. stars: in halves. year: a book was
-    read.
+    finished.
     """
 
     sort: str = ""
@@ -118,9 +118,10 @@ def _filter_rows(rows: QuerySet[Any], chosen: Arrangement) -> QuerySet[Any]:
     if chosen.year is not None:
         days = (date(chosen.year, 1, 1), date(chosen.year, 12, 31))
         earlier = EarlierReading.objects.filter(
-            user_id=OuterRef("user_id"), book_id=OuterRef("book_id"), finished_on__range=days
+            user_id=OuterRef("user_id"), book_id=OuterRef("book_id"), is_finished=True, finished_on__range=days
         )
-        rows = rows.filter(Q(finished_on__range=days) | Exists(earlier))
+        # The same readings as in the statistics of the year: a book that was given up was not read.
+        rows = rows.filter(Q(shelf=Shelf.READ, finished_on__range=days) | Exists(earlier))
     if chosen.tag:
         tagged = Tagging.objects.filter(book_id=OuterRef("book_id"), tag__name=chosen.tag)
         rows = rows.filter(Exists(tagged))

@@ -1,7 +1,8 @@
 """Forms of the shop's admin. Staff type money in whole units; the database keeps cents."""
 
+from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 
 from django import forms
 from django.conf import settings
@@ -22,9 +23,15 @@ from catalog.tag_names import find_tag_named, list_frequent_tags, suggest_tag_na
 from shop.admin.concurrent_edits import ConcurrentEditForm
 from shop.models import Product, Sale, SaleItem
 from shop.money import get_decimals, to_cents, to_units
-from shop.products.price_changes import MAX_TAGGED_PRODUCTS, find_products_to_add, get_example
+from shop.products.price_changes import (
+    MAX_TAGGED_PRODUCTS,
+    find_products_made_free,
+    find_products_to_add,
+    get_example,
+)
 from shop.services.products import MAX_STOCK
 
+MAX_NAMED_PRODUCTS: Final = 5  # largest number of products that a message names
 FIELD_CLASSES = "bg-white/20 font-medium px-2 py-1 rounded-default text-sm placeholder:text-current"
 PRICE_LABEL = format_lazy(_("Price in {currency}"), currency=settings.SHOP_CURRENCY)
 
@@ -92,6 +99,11 @@ class ProductForm(ConcurrentEditForm):
         return int(self.instance.stock) if shown is None else int(shown)
 
 
+def join_titles(titles: Sequence[str]) -> str:
+    """Return the first titles in one line, with an ellipsis if there are more."""
+    return ", ".join(titles[:MAX_NAMED_PRODUCTS]) + (", …" if len(titles) > MAX_NAMED_PRODUCTS else "")
+
+
 def label_inputs(form: forms.BaseForm) -> None:
     """Give each input of a line in a table its label, because the heading of the column is none."""
     for field in form.fields.values():
@@ -102,6 +114,13 @@ class SaleItemForm(ConcurrentEditForm):
     """A product and its price in a sale. The product of an existing line cannot be changed."""
 
     price = MoneyField(label=PRICE_LABEL)
+
+    def clean_price(self) -> int:
+        price: int = self.cleaned_data["price"]
+        # A slip, or a gift to everyone: the page of the product is the place for that.
+        if price == 0:
+            raise ValidationError(gettext("Enter a price above zero. Products are made free on their own pages."))
+        return price
 
     class Meta:
         model = SaleItem
@@ -163,6 +182,9 @@ class SaleForm(ConcurrentEditForm):
         elif find_products_to_add(self.instance.pk, tag)[: MAX_TAGGED_PRODUCTS + 1].count() > MAX_TAGGED_PRODUCTS:
             text = gettext("More than %(n)d products have this tag. Choose another one.")
             self.add_error("tag", text % {"n": MAX_TAGGED_PRODUCTS})
+        elif free := find_products_made_free(self.instance.pk, tag, percent):
+            text = gettext("These products would be free: %(titles)s")
+            self.add_error("percent", text % {"titles": join_titles(free)})
         cleaned["tag"] = tag
         return cleaned
 

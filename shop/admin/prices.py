@@ -32,20 +32,18 @@ class PriceChangeAdmin(BigTableAdmin):
             return None
         found = self.chosen(request, rows)
         if found and not is_confirmed(request):
-            possible = [row for row in found if 0 <= change.apply(row.price) <= MAX_PRICE]
-            why = gettext("the price would be negative or too high")
+            possible = [row for row in found if _is_possible(change, row)]
+            why = gettext("the price would be too high, zero or negative")
             warn_of_unchanged(self, request, [UnchangedRow(row, why) for row in found if row not in possible])
             return self._ask(request, possible, change, typed) if possible else None
         # A product with another price than the preview showed stays as it is.
         shown = set(request.POST.get("shown", "").split())
-        possible = [
-            row for row in found if f"{row.pk}:{row.price}" in shown and 0 <= change.apply(row.price) <= MAX_PRICE
-        ]
+        possible = [row for row in found if f"{row.pk}:{row.price}" in shown and _is_possible(change, row)]
         changed = set_prices({row.pk: (row.price, change.apply(row.price)) for row in possible})
         log_each_change(request, [(row, _describe(row, change)) for row in possible if row.pk in changed])
         text = ngettext("%(n)d price was changed.", "%(n)d prices were changed.", len(changed))
         self.done(request, text, len(changed))
-        why = gettext("the price was changed meanwhile, or would be negative")
+        why = gettext("the price was changed meanwhile, or would be zero or negative")
         warn_of_unchanged(self, request, [UnchangedRow(row, why) for row in found if row.pk not in changed])
         return None
 
@@ -60,6 +58,11 @@ class PriceChangeAdmin(BigTableAdmin):
             {"price_change": typed, "shown": shown},
         )
         return ask_for_confirmation(self, request, question, [(row, _describe(row, change)) for row in found])
+
+
+def _is_possible(change: PriceChange, product: Product) -> bool:
+    """Return whether the product has a price afterwards. Staff make a product free on its own page, one by one."""
+    return 0 < change.apply(product.price) <= MAX_PRICE
 
 
 def _describe(product: Product, change: PriceChange) -> str:

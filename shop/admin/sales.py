@@ -1,7 +1,7 @@
 """Sales in the admin, with their periods and prices."""
 
 from decimal import Decimal
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 from django.contrib import admin, messages
 from django.contrib.admin.models import CHANGE
@@ -20,12 +20,10 @@ from accounts.admin_tools import BigTableAdmin, Column, ExportAdmin, PermittedLi
 from catalog.models import Tag
 from common import clock
 from shop.admin.concurrent_edits import SerialisedEdits
-from shop.admin.forms import SaleForm, SaleItemForm
+from shop.admin.forms import MAX_NAMED_PRODUCTS, SaleForm, SaleItemForm, join_titles
 from shop.delivery.vat import format_rate
 from shop.models import Sale, SaleItem
 from shop.products.price_changes import add_tagged_products
-
-MAX_NAMED_PRODUCTS: Final = 5  # largest number of products that a warning names
 
 
 class ItemInline(PermittedLinks, TabularInline):
@@ -92,8 +90,7 @@ class SaleAdmin(SerialisedEdits, ExportAdmin, BigTableAdmin):
         names = list(dear.order_by("pk").values_list("product__book__title", flat=True)[: MAX_NAMED_PRODUCTS + 1])
         if names:
             text = gettext("These sale prices are not lower than the usual prices: %(titles)s")
-            titles = ", ".join(names[:MAX_NAMED_PRODUCTS]) + (", …" if len(names) > MAX_NAMED_PRODUCTS else "")
-            self.message_user(request, text % {"titles": titles}, messages.WARNING)
+            self.message_user(request, text % {"titles": join_titles(names)}, messages.WARNING)
 
     def _add_tagged_products(self, request: HttpRequest, form: Any) -> None:
         tag, percent = form.cleaned_data.get("tag"), form.cleaned_data.get("percent")

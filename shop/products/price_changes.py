@@ -79,16 +79,24 @@ def find_products_to_add(sale_id: int | None, tag: Tag) -> ProductQuerySet:
     return found if sale_id is None else found.exclude(sale_items__sale=sale_id)
 
 
+def find_products_made_free(sale_id: int | None, tag: Tag, percent: Decimal) -> list[str]:
+    """Return the titles of the products with a tag that a sale lacks, and whose prices there would be rounded to 0."""
+    change = PriceChange(percent=-percent)
+    prices = find_products_to_add(sale_id, tag).filter(price__gt=0).order_by("pk")
+    return [title for title, price in prices.values_list("book__title", "price") if change.apply(price) <= 0]
+
+
 @repeat_after_conflict
 @transaction.atomic
 def add_tagged_products(sale: Sale, tag: Tag, percent: Decimal) -> int:
     """Add the products for sale with a tag to a sale, at prices that are lower by ``percent``. Return their number.
 
-    Products that the sale already has keep their prices there.
+    Products that the sale already has keep their prices there. Products that would be free are left out.
     """
     change = PriceChange(percent=-percent)
     prices = find_products_to_add(sale.pk, tag).order_by("pk").values_list("pk", "price")
-    items = [SaleItem(sale=sale, product_id=pk, price=change.apply(price)) for pk, price in prices]
+    lowered = {pk: change.apply(price) for pk, price in prices}
+    items = [SaleItem(sale=sale, product_id=pk, price=price) for pk, price in lowered.items() if price > 0]
     # Another member of staff may add one of them at the same time.
     SaleItem.objects.bulk_create(items, ignore_conflicts=True, batch_size=SLICE_SIZE)
     return len(items)

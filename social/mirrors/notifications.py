@@ -32,7 +32,7 @@ class MentionNotifications(NotificationTable):
     kind = "mention"
     tables = "notifications_mention"
     model = Mention
-    version = 2  # with follows of private accounts
+    version = 3  # with facts that are silenced
     watches = (
         Watch(Mention, ("user_id", "post_id")),
         Watch(Post, via=queries.find_mentions_in, only=("is_hidden", "parent_author_id"), inserts=False),
@@ -59,7 +59,7 @@ class ReplyNotifications(NotificationTable):
     kind = "reply"
     tables = "notifications_reply"
     model = Post
-    version = 2  # with follows of private accounts
+    version = 3  # with facts that are silenced
     watches = (
         Watch(Post, "parent_id", only=("is_hidden", "parent_author_id")),
         Watch(User, via=queries.find_replied_by, only=("is_active", "is_private"), inserts=False),
@@ -85,7 +85,7 @@ class LikeNotifications(NotificationTable):
     kind = "like"
     tables = "notifications_like"
     model = Post
-    version = 3  # with the privacy of shelves, and follows of private accounts
+    version = 4  # with facts that are silenced
     watches = (
         Watch(Like, "post_id"),
         Watch(Post, only=("is_hidden", "kind", "book_id"), inserts=False),
@@ -123,6 +123,7 @@ class FollowNotifications(NotificationTable):
     kind = "follow"
     tables = "notifications_follow"
     model = User
+    version = 2  # with facts that are silenced
     watches = (
         Watch(Follow, "followee_id"),
         Watch(User, via=queries.find_followed_by, only=("is_active",), inserts=False),
@@ -149,6 +150,7 @@ class RequestNotifications(NotificationTable):
     kind = "request"
     tables = "notifications_request"
     model = User
+    version = 2  # with facts that are silenced
     watches = (
         Watch(FollowRequest, "followee_id"),
         Watch(User, via=queries.find_requested_by, only=("is_active",), inserts=False),
@@ -173,6 +175,7 @@ class ReviewNotifications(NotificationTable):
     kind = "review"
     tables = "notifications_review"
     model = Review
+    version = 2  # without imported reviews, and with facts that are silenced
     watches = (
         Watch(ShelfEntry, ("user_id", "book_id"), only=("book_id",)),
         # By author and book, because a deleted review is not found by its id.

@@ -38,7 +38,10 @@ _SELECT_PAIRS: Final = """
 
 
 class Similar(NamedTuple):
-    """A reader, and the number of books that the viewer and the reader have in common."""
+    """A reader, and the number of books in common with the viewer at the time of the daily run.
+
+    The pages do not show it, because it may be outdated; their JSON has it.
+    """
 
     person: Person
     books: int

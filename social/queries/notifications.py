@@ -1,11 +1,12 @@
 """The facts that readers are notified of: mentions, replies, likes and follows.
 
-Facts of a reader's own, and of inactive, blocked and muted readers are left out, and those of private accounts that
-have not approved the reader. Of each group the newest
-``MAX_FACTS`` are read; of likes those by the readers with the lowest ids, because their index has no order of time.
+Facts of a reader's own, and of inactive readers are left out, and those of private accounts that have not approved the
+reader. Those of blocked and muted readers are silenced. Of each group the newest ``MAX_FACTS`` are read; of likes those
+by the readers with the lowest ids, because their index has no order of time.
 """
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import Any, Final
 
 from django.db import connections
@@ -23,13 +24,17 @@ FindKeys = Callable[[Sequence[str], str | None, int], list[str]]
 
 
 def is_heard(actor: str, reader: str) -> str:
-    """Return the condition that a reader is notified of what another one does."""
+    """Return the condition that a reader is notified of what another one does, unless it is silenced."""
     # The names of the tables must not be those of a query around this condition.
     return f"""{actor} <> {reader}
-        AND EXISTS (SELECT 1 FROM accounts_user account WHERE account.id = {actor} AND account.is_active)
-        AND NOT EXISTS (SELECT 1 FROM social_mute mute WHERE mute.user_id = {reader} AND mute.muted_id = {actor})
-        AND NOT EXISTS (SELECT 1 FROM social_block own WHERE own.blocker_id = {reader} AND own.blocked_id = {actor})
-        AND NOT EXISTS (SELECT 1 FROM social_block foe WHERE foe.blocker_id = {actor} AND foe.blocked_id = {reader})"""
+        AND EXISTS (SELECT 1 FROM accounts_user account WHERE account.id = {actor} AND account.is_active)"""
+
+
+def is_silenced(actor: str, reader: str) -> str:
+    """Return the condition that a reader has muted another one, or that one of them has blocked the other."""
+    return f"""(EXISTS (SELECT 1 FROM social_mute mute WHERE mute.user_id = {reader} AND mute.muted_id = {actor})
+        OR EXISTS (SELECT 1 FROM social_block own WHERE own.blocker_id = {reader} AND own.blocked_id = {actor})
+        OR EXISTS (SELECT 1 FROM social_block foe WHERE foe.blocker_id = {actor} AND foe.blocked_id = {reader}))"""
 
 
 def is_seen(actor: str, reader: str) -> str:
@@ -42,7 +47,7 @@ def is_seen(actor: str, reader: str) -> str:
 
 
 _MENTIONS: Final = f"""
-    SELECT m.user_id, p.user_id, p.created_at, p.id
+    SELECT m.user_id, p.user_id, p.created_at, p.id, {is_silenced("p.user_id", "m.user_id")}
       FROM k
       JOIN social_mention m ON m.user_id = k.a AND m.post_id = k.b
       JOIN social_post p ON p.id = m.post_id AND NOT p.is_hidden
@@ -82,41 +87,48 @@ _LIKED_RATINGS: Final = """
 def find_mentions(pks: Sequence[str]) -> list[Fact]:
     """Return the mentions with these keys ("user:post"). A mention in a reply to its reader is a reply only."""
     rows = pairs.query_pairs(_MENTIONS, pairs.parse_pairs(pks))
-    return [Fact(f"{user}:{post}", user, actor, parse_time(at), post) for user, actor, at, post in rows]
+    return [Fact(f"{row[0]}:{row[3]}", *_parse_fact(row)) for row in rows]
 
 
 def find_replies(pks: Sequence[str]) -> list[Fact]:
     """Return the replies to these posts. The target is the reply, which its page shows below the posts above it."""
     found = arrays.join_found("social_post", _REPLIES, "f")
-    return _query(pks, "f.parent_author_id, f.user_id, f.created_at, f.id", found)
+    return _query(pks, ("f.parent_author_id", "f.user_id", "f.id"), found)
 
 
 def find_likes(pks: Sequence[str]) -> list[Fact]:
     """Return the likes of these posts."""
     found = arrays.join_found("social_like", _LIKES, "f")
     posts = "JOIN social_post o ON o.id = k.value AND NOT o.is_hidden"
-    return _query(pks, "o.user_id, f.user_id, f.created_at, o.id", f"{posts} {found}")
+    return _query(pks, ("o.user_id", "f.user_id", "o.id"), f"{posts} {found}")
 
 
 def find_follows(pks: Sequence[str]) -> list[Fact]:
     """Return the follows of these readers."""
     found = arrays.join_found("social_follow", _FOLLOWS, "f")
-    return _query(pks, "f.followee_id, f.follower_id, f.created_at, 0", found)
+    return _query(pks, ("f.followee_id", "f.follower_id", "0"), found)
 
 
 def find_requests(pks: Sequence[str]) -> list[Fact]:
     """Return the requests to follow these readers."""
     found = arrays.join_found("social_followrequest", _REQUESTS, "f")
-    return _query(pks, "f.followee_id, f.follower_id, f.created_at, 0", found)
+    return _query(pks, ("f.followee_id", "f.follower_id", "0"), found)
 
 
-def _query(pks: Sequence[str], columns: str, joins: str) -> list[Fact]:
-    """Return the facts that ``joins`` finds for each key (``k.value``). columns: user, actor, time and target."""
+def _query(pks: Sequence[str], columns: tuple[str, str, str], joins: str) -> list[Fact]:
+    """Return the facts that ``joins`` finds as ``f`` for each key (``k.value``). columns: user, actor and target."""
     source, values = arrays.list_values(parse_ids(pks), "bigint")
+    user, actor, target = columns
+    found = f"{user}, {actor}, f.created_at, {target}, {is_silenced(actor, user)}"
     with connections[setting("DATABASE")].cursor() as cursor:
-        cursor.execute(f"SELECT k.value, {columns} FROM {source} {joins}", values)
+        cursor.execute(f"SELECT k.value, {found} FROM {source} {joins}", values)
         rows = cursor.fetchall()
-    return [Fact(str(key), user, actor, parse_time(at), target) for key, user, actor, at, target in rows]
+    return [Fact(str(key), *_parse_fact(row)) for key, *row in rows]
+
+
+def _parse_fact(row: Sequence[Any]) -> tuple[int, int, datetime, int, bool]:
+    user, actor, at, target, silenced = row
+    return user, actor, parse_time(at), target, bool(silenced)
 
 
 # --- the keys that depend on a changed row ---------------------------------------------------------

@@ -1,5 +1,7 @@
 """The facts of notifications of reviews: a followed reader reviews a book that is on the notified reader's shelves.
 
+Imported reviews are none of them, because they were written elsewhere, and an import has hundreds.
+
 The key of a notification is "reader:book".
 """
 
@@ -10,15 +12,16 @@ from accounts.notifications.tables import Fact, parse_time
 from common.database import pairs
 from common.ids import parse_ids
 from social.models import Post
-from social.queries.notifications import is_heard
+from social.queries.notifications import is_heard, is_silenced
 
 _REVIEWS: Final = f"""
-    SELECT e.user_id, e.book_id, r.user_id, p.created_at, p.id
+    SELECT e.user_id, e.book_id, r.user_id, p.created_at, p.id, {is_silenced("r.user_id", "e.user_id")}
       FROM k
       JOIN catalog_shelfentry e ON e.user_id = k.a AND e.book_id = k.b
       JOIN reviews_review r ON r.book_id = e.book_id
       JOIN social_follow f ON f.follower_id = e.user_id AND f.followee_id = r.user_id
-      JOIN social_post p ON p.id = r.post_id AND NOT p.is_hidden AND p.kind = '{Post.Kind.REVIEW.value}'
+      JOIN social_post p ON p.id = r.post_id AND NOT p.is_hidden AND NOT p.is_quiet
+       AND p.kind = '{Post.Kind.REVIEW.value}'
      WHERE {is_heard("r.user_id", "e.user_id")}
 """
 # From authors and books: also of reviews that are deleted
@@ -50,7 +53,10 @@ _ALL: Final = """
 def find_reviews(pks: Sequence[str]) -> list[Fact]:
     """Return the reviews with these keys."""
     rows = pairs.query_pairs(_REVIEWS, pairs.parse_pairs(pks))
-    return [Fact(f"{user}:{book}", user, actor, parse_time(at), post) for user, book, actor, at, post in rows]
+    facts = []
+    for user, book, actor, at, post, silenced in rows:
+        facts.append(Fact(f"{user}:{book}", user, actor, parse_time(at), post, bool(silenced)))
+    return facts
 
 
 def _list_next(source: str, ends: Sequence[pairs.Pair], after: str | None, limit: int) -> list[str]:

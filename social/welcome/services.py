@@ -19,12 +19,15 @@ MAX_GENRES: Final = 10  # of one reader
 
 @repeat_after_conflict
 def choose_genres(user_id: int, names: Collection[str]) -> None:
-    """Make these tags the reader's genres, at most MAX_GENRES. Unknown and hidden tags are left out."""
+    """Make these tags the reader's genres, at most MAX_GENRES. Unknown and hidden tags are left out.
+
+    Chosen tags that staff have hidden since stay chosen: the form does not show them, and they may be shown again.
+    """
     possible = [name for name in names if "\0" not in name]  # PostgreSQL refuses to compare with it
     found = Tag.objects.filter(name__in=possible, hidden=False).order_by("name")
     tag_ids = list(found.values_list("pk", flat=True)[:MAX_GENRES])
     with transaction.atomic():
-        ChosenGenre.objects.filter(user_id=user_id).exclude(tag__in=tag_ids).delete()
+        ChosenGenre.objects.filter(user_id=user_id, tag__hidden=False).exclude(tag__in=tag_ids).delete()
         chosen = [ChosenGenre(user_id=user_id, tag_id=pk) for pk in tag_ids]
         ChosenGenre.objects.bulk_create(chosen, ignore_conflicts=True)
 

@@ -2,7 +2,7 @@
 
 import pytest
 from django.contrib.auth.models import Permission
-from django.test import Client
+from django.test import Client, RequestFactory
 
 from accounts.lockout.models import FailedLogins
 from accounts.models import User
@@ -72,7 +72,7 @@ def test_support_resets_no_counter_of_staff(staff: Client) -> None:
     support.force_login(dora)
     fail_logins("carol", 2)
     fail_logins("alice", 2)
-    for limit in list_factor_limits(User.objects.get(username="carol").pk):
+    for limit in list_factor_limits(RequestFactory().get("/"), User.objects.get(username="carol"), code="000000"):
         limit.count_submission()
     keys = list(FailedLogins.objects.values_list("pk", flat=True))
     assert FailedLogins.objects.filter(kind="form").count() == 2

@@ -80,6 +80,30 @@ def test_a_refused_passkey_is_not_called_a_code(alice: User, key: SecurityKey, p
     assert "This code is wrong" not in page
 
 
+def test_wrong_codes_leave_attempts_with_a_passkey(alice: User, key: SecurityKey) -> None:
+    client = asked()
+    assert [client.post(FACTOR, {"code": "000000"}).status_code for _ in range(6)] == [200] * 5 + [429]
+    assert client.post(FACTOR, {"credential": " ", "code": "000000"}).status_code == 429
+    assert client.post(FACTOR, {"credential": key.get(options(client, FACTOR))}).status_code == 302
+    assert is_logged_in(client)
+
+
+def test_a_passkey_is_renamed(alice: User, key: SecurityKey) -> None:
+    client, other = Client(), Client()
+    client.force_login(alice)
+    other.force_login(User.objects.create_user("bob", password=PASSWORD))
+    row = Passkey.objects.get()
+    address = f"{ADD}?passkey={row.pk}"
+    assert f'href="{address}"' in client.get("/accounts/factors/").content.decode()
+    assert 'value="Blue key"' in client.get(address).content.decode()
+    assert client.post(address, {"name": "Blue key of the office"})["Location"] == "/accounts/factors/"
+    assert "Blue key of the office" in client.get("/accounts/factors/").content.decode()
+    assert client.post(address, {"name": ""}).status_code == 200
+    assert [reader.post(address, {"name": "Mine"}).status_code for reader in (other, Client())] == [404, 302]
+    assert client.get(f"{ADD}?passkey=x").status_code == 404
+    assert Passkey.objects.get().name == "Blue key of the office"
+
+
 def test_a_signature_is_valid_once(key: SecurityKey) -> None:
     client = asked()
     credential = key.get(options(client, FACTOR))

@@ -22,7 +22,7 @@ from accounts.second_factor.app_codes import CodeUse
 from accounts.second_factor.models import AuthenticatorApp, RecoveryCode
 from accounts.sessions.services import end_all_sessions
 from tests.support.accounts.factors import add_app, present_code
-from tests.support.accounts.lockout import HOME, PASSWORD, fail_logins, is_logged_in, log_in
+from tests.support.accounts.lockout import ELSEWHERE, HOME, PASSWORD, fail_logins, is_logged_in, log_in
 from tests.support.accounts.mail import deliver_emails
 
 FACTOR = "/accounts/login/factor/"
@@ -155,6 +155,31 @@ def test_attempts_with_codes_are_limited(client: Client, alice: User, secret: by
     assert AuditEvent.objects.filter(kind="factor", object="alice").count() == 5
     FailedLogins.objects.update(ends_at=timezone.now() - timedelta(seconds=1))
     assert give(again, present_code(secret)).status_code == 302
+
+
+def test_a_stolen_password_does_not_lock_out_the_owner(alice: User, secret: bytes) -> None:
+    codes = recovery.renew_codes(alice.pk)
+    known, thief, elsewhere = Client(), Client(), Client()
+    log_in(known, "alice")
+    assert give(known, codes[0]).status_code == 302
+    known.post("/accounts/logout/")
+    log_in(thief, "alice", address=ELSEWHERE)
+    assert [give(thief, "000000").status_code for _ in range(6)] == [200] * 5 + [429]
+    page = give(thief, "000000")
+    assert int(page["Retry-After"]) > 0
+    assert "Try again in 15 minutes." in page.content.decode()
+    assert "A passkey or a recovery code still works." in page.content.decode()
+    # Texts that no code of an app has do not open another way to try codes.
+    assert [give(thief, code).status_code for code in ("0" * 16, "000000" + "\u200b" * 10, "-".join("000000"))] == [
+        200,
+        429,
+        429,
+    ]
+    log_in(known, "alice")
+    assert give(known, present_code(secret)).status_code == 302
+    log_in(elsewhere, "alice")
+    assert give(elsewhere, codes[1]).status_code == 302
+    assert is_logged_in(elsewhere)
 
 
 def test_right_codes_do_not_count_as_attempts(client: Client, alice: User, secret: bytes) -> None:

@@ -6,8 +6,9 @@ import pytest
 from django.utils import timezone
 
 from accounts.models import User
-from accounts.notifications import selectors, tables
+from accounts.notifications import selectors, services, tables
 from accounts.notifications.models import Notification
+from catalog.library.reviews import NewReview, create_reviews
 from catalog.models import Book
 from catalog.shelves.models import Shelf
 from catalog.shelves.services import put_on_shelf, rate_book, remove_from_shelf
@@ -211,6 +212,28 @@ def test_a_new_fact_makes_a_read_notification_unread(readers: list[User]) -> Non
     assert selectors.count_unread(alice.pk) == 1
 
 
+def test_the_end_of_a_mute_makes_nothing_unread(readers: list[User]) -> None:
+    alice, bob, carol, *_ = readers
+    post = create_post(alice.pk, "A good book")
+    _make_all(bob, alice)
+    likes.like_post(carol.pk, post.pk)
+    before = read_sentences(alice)
+    assert selectors.count_unread(alice.pk) == len(before)
+    services.mark_all_read(alice.pk, timezone.now())
+    for begin, end in ((people.mute, people.unmute), (people.block, people.unblock)):
+        begin(alice.pk, bob.pk)
+        if begin is people.mute:
+            create_post(bob.pk, "Ask @alice during the mute")
+        assert read_sentences(alice) == ["carol liked your post."]
+        end(alice.pk, bob.pk)
+        after = read_sentences(alice)
+        assert len(after) == len(before) + 1 - (begin is people.block)  # a block ends the follow
+        assert selectors.count_unread(alice.pk) == 0
+    create_post(bob.pk, "Ask @alice now")
+    drain_all()
+    assert selectors.count_unread(alice.pk) == 1
+
+
 def test_reviews_by_followed_readers_of_books_on_a_shelf(readers: list[User]) -> None:
     alice, bob, carol, *_ = readers
     book, other = Book.objects.create(title="Emma"), Book.objects.create(title="Persuasion")
@@ -229,6 +252,15 @@ def test_reviews_by_followed_readers_of_books_on_a_shelf(readers: list[User]) ->
     people.unmute(alice.pk, carol.pk)
     assert read_sentences(alice) == ["carol reviewed Emma."]
     Review.objects.get(user=carol).post.delete()
+    assert read_sentences(alice) == []
+
+
+def test_imported_reviews_notify_nobody(readers: list[User]) -> None:
+    alice, bob, *_ = readers
+    book = Book.objects.create(title="Emma")
+    people.follow(alice.pk, bob.pk)
+    put_on_shelf(alice.pk, book.pk, Shelf.WANT, TODAY)
+    create_reviews(bob.pk, [NewReview(book.pk, "A good book for @alice", timezone.localdate())])
     assert read_sentences(alice) == []
 
 

@@ -515,11 +515,14 @@ def test_prices_change_by_percent_or_amount_after_a_preview(staff: Client) -> No
     shown = f"{emma.pk}:1375 {cheap.pk}:20"
     act(staff, PRODUCTS, "change_prices", emma, cheap, price_change=" -2,50", shown=shown, confirmed="yes")
     page = act(staff, PRODUCTS, "change_prices", emma, cheap, price_change="-2.50")
-    assert "Not changed: Cheap (the price would be negative or too high)" in page
+    assert "Not changed: Cheap (the price would be too high, zero or negative)" in page
     assert "Cheap: €0.20" not in page
     assert "Emma: €11.25 → €12.38" in act(staff, PRODUCTS, "change_prices", emma, price_change="＋１０％")
-    page = act(staff, PRODUCTS, "change_prices", emma, cheap, price_change="-200%")
-    assert "Change these prices?" not in page
+    for typed in ("-200%", "-100%"):
+        assert "Change these prices?" not in act(staff, PRODUCTS, "change_prices", emma, cheap, price_change=typed)
+    shown = f"{cheap.pk}:20"
+    page = act(staff, PRODUCTS, "change_prices", cheap, price_change="-0.20", shown=shown, confirmed="yes")
+    assert "Not changed: Cheap" in page
     assert dict(Product.objects.values_list("book__title", "price")) == {"Emma": 1125, "Moss": 400, "Cheap": 20}
 
 
@@ -608,6 +611,24 @@ def test_products_of_a_tag_join_a_sale_at_a_percentage(staff: Client, monkeypatc
     entries = [entry.get_change_message() for entry in LogEntry.objects.all()]
     added = "Added 1 book with the tag “classics” at 30% less, from 1 Jan 2026, 00:00 to 1 Jan 2030, 00:00."
     assert added in entries
+
+
+@pytest.mark.django_db(transaction=True)
+def test_no_product_is_free_in_a_sale_by_a_slip(staff: Client) -> None:
+    emma, cheap, gift = (
+        make_product(name, price=price) for name, price in (("Emma", 1250), ("Cheap", 40), ("Gift", 0))
+    )
+    tag = Tag.objects.create(name="classics")
+    for product in (emma, cheap, gift):
+        product.book.tags.add(tag)
+    page = staff.post(f"{SALES}add/", WHEN | items((emma, "0"))).content.decode()
+    assert "Enter a price above zero." in page
+    form = WHEN | items() | {"tag": "classics"}
+    page = staff.post(f"{SALES}add/", form | {"percent": "99"}).content.decode()
+    assert "These products would be free: Cheap<" in page
+    assert not Sale.objects.exists()
+    assert staff.post(f"{SALES}add/", form | {"percent": "90"}).status_code == 302
+    assert set(SaleItem.objects.values_list("product", "price")) == {(emma.pk, 125), (cheap.pk, 4)}
 
 
 def test_a_blank_line_of_a_sale_is_ignored(staff: Client) -> None:

@@ -46,6 +46,16 @@ def test_genres_survive_a_merge_of_tags(books: list[Book]) -> None:
     ]
 
 
+def test_a_choice_keeps_the_genres_that_the_form_does_not_show(books: list[Book], client: Client) -> None:
+    nora = User.objects.create_user("nora")
+    choose_genres(nora.pk, ["crime", "fantasy"])
+    Tag.objects.filter(name="crime").update(hidden=True)
+    client.force_login(nora)
+    assert 'value="crime"' not in client.get("/welcome/genres/").content.decode()
+    client.post("/welcome/genres/", {"genre": []})
+    assert list(ChosenGenre.objects.values_list("tag__name", flat=True)) == ["crime"]
+
+
 def test_a_new_reader_takes_the_steps_without_javascript(books: list[Book], client: Client) -> None:
     fans = [User.objects.create_user(f"fan{n}", avatar=f"{n}-abc") for n in range(6)]
     for fan in fans:

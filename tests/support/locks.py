@@ -8,6 +8,18 @@ def has_lock_wait() -> bool:
     return count_lock_waits() > 0
 
 
+def count_waits_behind() -> int:
+    """Return the number of sessions that wait for this one, directly or behind another one of them."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_stat_clear_snapshot()")
+        cursor.execute(
+            "WITH RECURSIVE behind(pid) AS (SELECT pg_backend_pid() UNION SELECT a.pid FROM behind"
+            " JOIN pg_stat_activity a ON behind.pid = ANY(pg_blocking_pids(a.pid)))"
+            " SELECT count(*) - 1 FROM behind"
+        )
+        return int(cursor.fetchone()[0])
+
+
 def count_lock_waits() -> int:
     """Return the number of sessions in this worker's database that wait for a lock."""
     with connection.cursor() as cursor:

@@ -16,7 +16,8 @@ from django.views.generic import FormView
 from accounts.deletion import services as deletion
 from accounts.lockout import known
 from accounts.models import User
-from accounts.second_factor import entering, factors, passkeys, pending, recent
+from accounts.ratelimit import get_client_address
+from accounts.second_factor import entering, factors, passkeys, pending, recent, recovery
 from accounts.second_factor.forms import FactorForm, ProofForm
 from accounts.views.answers import render_suspended
 from accounts.views.limits import FormLimit, LimitedFormMixin
@@ -24,13 +25,22 @@ from accounts.views.passwords import make_password_limit
 from common.web import get_next_address, personal_page, redirect_to, redirect_to_view
 
 DAY_SECONDS: Final = 86_400
+LONG_FACTOR: Final = "second-factor-long"  # the limit on recovery codes and passkeys
 
 
-def list_factor_limits(user_id: int) -> list[FormLimit]:
-    """Return the limits on attempts with second factors of a user. Right ones do not count."""
+def list_factor_limits(request: HttpRequest, user: User, *, code: str = "", credential: str = "") -> list[FormLimit]:
+    """Return the limits on attempts with a second factor of a user. Right ones do not count.
+
+    Somebody who knows only the password must not use up the attempts of the owner. So a known device of the owner has
+    attempts of its own, and recovery codes and passkeys, which no number of attempts would guess, have a limit for each
+    address.
+    """
+    if credential or recovery.is_code(code):
+        return [FormLimit(LONG_FACTOR, f"{user.pk} {get_client_address(request)}", 50, 900, is_kept=True)]
+    subject = known.find_device_id(request, user.username) or user.pk
     return [
-        FormLimit("second-factor", user_id, 5, 900, is_kept=True),
-        FormLimit("second-factor-day", user_id, 50, DAY_SECONDS, is_kept=True),
+        FormLimit("second-factor", subject, 5, 900, is_kept=True),
+        FormLimit("second-factor-day", subject, 50, DAY_SECONDS, is_kept=True),
     ]
 
 
@@ -42,7 +52,11 @@ class FactorView(LimitedFormMixin, FormView):
     owner: User
 
     def limits(self) -> Iterable[FormLimit]:
-        return list_factor_limits(self.owner.pk)
+        # The cleaned values, which are those that are checked.
+        form = self.get_form()
+        given = form.cleaned_data if form.is_valid() else {}
+        values = {name: given.get(name, "") for name in ("code", "credential")}
+        return list_factor_limits(self.request, self.owner, **values)
 
     def refuse_factor(self, form: FactorForm) -> HttpResponse:
         """Return the page with the reason why a code or a passkey was wrong."""
@@ -65,6 +79,7 @@ class FactorView(LimitedFormMixin, FormView):
             "asks_code": bool(found.app or found.codes),
             "passkey_options": options,
             "has_other_passkeys": bool(found.passkeys) and not options,
+            "has_other_ways": "wait" in kwargs and all(limit.name != LONG_FACTOR for limit in self.limits()),
         }
 
 
@@ -118,7 +133,7 @@ class Confirm(FactorView):
     def limits(self) -> Iterable[FormLimit]:
         if self.request.POST.get("password"):
             return [make_password_limit(self.owner.pk)]
-        return list_factor_limits(self.owner.pk)
+        return super().limits()
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         given = self.request.POST if self.request.method == "POST" else self.request.GET

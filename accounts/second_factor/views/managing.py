@@ -7,12 +7,13 @@ from typing import Any, Final
 
 from django.contrib import messages
 from django.db import transaction
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import render
+from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.utils.decorators import method_decorator
-from django.utils.functional import Promise
+from django.utils.functional import Promise, cached_property
 from django.utils.translation import gettext as _
 from django.views import View
 from django.views.decorators.cache import never_cache
@@ -113,20 +114,37 @@ class AddApp(FactorOwnerView, FormView):
         return self.go_on(factors.APP_ADDED)
 
 
+def _find_passkeys(owner: User, number: str) -> QuerySet[Passkey]:
+    """Return the user's passkey with the id that a request names, or none."""
+    return Passkey.objects.filter(user=owner, pk=int(number) if PASSKEY_ID_PATTERN.fullmatch(number) else 0)
+
+
 class AddPasskey(FactorOwnerView, FormView):
-    """Add a passkey."""
+    """Add a passkey, or rename one (``?passkey=ID``)."""
 
     template_name = "accounts/second_factor/passkey.html"
     form_class = PasskeyForm
 
+    @cached_property
+    def renamed(self) -> Passkey | None:
+        """The passkey to rename; None to add one. Raises Http404."""
+        number = self.request.GET.get("passkey")
+        return None if number is None else get_object_or_404(_find_passkeys(self.owner, number))
+
+    def get_initial(self) -> dict[str, Any]:
+        return {"name": self.renamed.name} if self.renamed else {}
+
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        options = (
-            passkeys.make_creation_options(self.request, self.owner) if passkeys.can_use_passkeys(self.request) else ""
-        )
-        return super().get_context_data(**kwargs) | {"passkey_options": options}
+        can_add = self.renamed is None and passkeys.can_use_passkeys(self.request)
+        options = passkeys.make_creation_options(self.request, self.owner) if can_add else ""
+        return super().get_context_data(**kwargs) | {"passkey_options": options, "renamed": self.renamed}
 
     def form_valid(self, form: PasskeyForm) -> HttpResponse:
         given = form.cleaned_data
+        if self.renamed is not None:
+            Passkey.objects.filter(pk=self.renamed.pk).update(name=given["name"])
+            messages.success(self.request, _("Saved."))
+            return redirect_to_view("accounts:factors")
         if not passkeys.add_passkey(self.request, self.owner.pk, given["name"], given["credential"]):
             # The form was sent twice, for example by a reload of the page with the recovery codes.
             if passkeys.has_passkey(self.owner.pk, given["credential"]):
@@ -143,9 +161,7 @@ class RemoveFactor(FactorOwnerView):
 
     def post(self, request: HttpRequest) -> HttpResponse:
         number, what = request.POST.get("passkey", ""), factors.PASSKEY_REMOVED
-        chosen: Any = Passkey.objects.filter(
-            user=self.owner, pk=int(number) if PASSKEY_ID_PATTERN.fullmatch(number) else 0
-        )
+        chosen: Any = _find_passkeys(self.owner, number)
         if "app" in request.POST:
             chosen, what = AuthenticatorApp.objects.filter(pk=self.owner.pk), factors.APP_REMOVED
         removed = self._remove(chosen, what)

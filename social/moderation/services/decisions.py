@@ -10,7 +10,7 @@ from django.dispatch import receiver
 
 from accounts.admin_tools import is_guarded_from
 from accounts.deletion import request_deletion, reverse_deletion
-from accounts.models import User
+from accounts.models import Suspension, User
 from accounts.suspension import AccountInactive, lift_suspension, suspend_user
 from accounts.users import get_email_language
 from catalog.lists.services import delete_list
@@ -112,9 +112,8 @@ def _carry_out(decision: Decision) -> None:
                 raise TargetMissing
         case Action.SUSPEND:
             assert case.author_id is not None
-            assert decision.ends_at is not None
             try:
-                suspend_user(case.author_id, decision.ends_at, notice=make_notice_path(decision))
+                _suspend(case.author_id, decision)
             except AccountInactive as error:
                 raise AccountAlreadyInactive from error
         case Action.CLOSE_ACCOUNT:
@@ -173,12 +172,29 @@ def reverse_decision(decision: Decision) -> None:
         else:
             posts.unhide_post(int(case.target))
     if decision.action == Action.SUSPEND and case.author_id is not None:
-        # Not a later suspension, which has other reasons.
-        lift_suspension(case.author_id, notice=make_notice_path(decision))
+        _lift_suspension(case.author_id, decision)
     if decision.action == Action.CLOSE_ACCOUNT and case.author is not None:
         reverse_deletion(case.author, make_notice_path(decision))
     decision.reversed_at = clock.now()
     decision.save(update_fields=["reversed_at"])
+
+
+def _suspend(user_id: int, decision: Decision) -> None:
+    assert decision.ends_at is not None
+    notice = make_notice_path(decision)
+    suspend_user(user_id, decision.ends_at, notice=notice, began_at=decision.made_at)
+
+
+def _lift_suspension(user_id: int, decision: Decision) -> None:
+    """End the suspension of a decision, but not a later one. One that it replaced goes on until its own end."""
+    running = Suspension.objects.filter(user=user_id).first()
+    if running is None or not lift_suspension(user_id, notice=make_notice_path(decision)):
+        return
+    # Staff have lifted those that were made before the start.
+    replaced = Decision.objects.filter(case__author=user_id, action=Action.SUSPEND, made_at__gte=running.began_at)
+    replaced = replaced.filter(reversed_at=None, ends_at__gt=clock.now()).exclude(pk=decision.pk)
+    if former := replaced.order_by("made_at").last():
+        _suspend(user_id, former)
 
 
 def _is_hidden_by_others(decision: Decision) -> bool:

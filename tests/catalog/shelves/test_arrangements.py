@@ -100,4 +100,12 @@ def test_orders_and_filters_equal_those_of_python() -> None:
     assert 'value="web"' in text
     with sql_only():
         assert walk(client, "/shelves/read/?sort=title") == titles
+    abandoned = ShelfEntry.objects.filter(shelf=Shelf.WANT).first()
+    assert abandoned is not None
+    mine = {"user": reader, "book": abandoned.book}
+    ShelfEntry.objects.filter(pk=abandoned.pk).update(shelf=Shelf.ABANDONED, finished_on=date(2018, 5, 6))
+    EarlierReading.objects.create(**mine, finished_on=date(2017, 5, 6), is_finished=False)
+    EarlierReading.objects.create(**mine, finished_on=date(2016, 5, 6))
+    for year, found in (("2018", []), ("2017", []), ("2016", [abandoned.book_id])):
+        assert walk(client, f"/shelves/did-not-finish/?year={year}") == found, "the statistics count the same readings"
     assert "No books on this shelf match these filters." in client.get("/shelves/read/?year=1800").content.decode()

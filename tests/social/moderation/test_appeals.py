@@ -9,6 +9,7 @@ from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from accounts.models import Suspension, User
+from accounts.suspension import lift_suspension
 from accounts.tasks import delete_accounts
 from catalog.lists.models import ReadingList
 from catalog.lists.services import ListDraft, create_list
@@ -20,6 +21,7 @@ from social.moderation.selectors import ReporterHistory, read_reporter_histories
 from social.moderation.services.appeals import appeal_decision, decide_appeal, may_decide_appeal
 from social.moderation.services.errors import AlreadyDecided, NotAllowed, NotAppealable
 from social.moderation.services.reports import Reporter
+from social.services.posts import create_post
 from tests.support.social.cases import Dispute, deliver, enter, make_report
 from tests.support.warm_mirrors import rebuild
 
@@ -88,6 +90,24 @@ def test_a_granted_appeal_ends_the_suspension_and_shows_the_post(dispute: Disput
     assert not Suspension.objects.exists()
     assert User.objects.get(pk=dispute.alice.pk).is_active
     assert Post.objects.get().is_hidden is False
+
+
+@pytest.mark.parametrize("is_lifted", [False, True])
+def test_a_granted_appeal_leaves_an_earlier_suspension(dispute: Dispute, is_lifted: bool) -> None:
+    other = create_post(dispute.alice.pk, "All of you")
+    cases = [make_report(Kind.POST, str(post.pk), Reporter(dispute.bob.pk)).case for post in (dispute.post, other)]
+    first = dispute.decide(Action.SUSPEND, cases[0], days=30)
+    if is_lifted:
+        lift_suspension(dispute.alice.pk)
+    second = dispute.decide(Action.SUSPEND, cases[1], days=20)
+    grant(appeal_decision(second, "It was a joke."), dispute.dora)
+    ends = list(Suspension.objects.values_list("ends_at", flat=True))
+    assert ends == ([] if is_lifted else [first.ends_at])
+    assert User.objects.get(pk=dispute.alice.pk).is_active is is_lifted
+    # It has its own notice, so an appeal against it ends it.
+    grant(appeal_decision(first, "So was the other one."), dispute.dora)
+    assert not Suspension.objects.exists()
+    assert User.objects.get(pk=dispute.alice.pk).is_active
 
 
 def test_a_granted_appeal_keeps_the_account(dispute: Dispute) -> None:
