@@ -12,6 +12,7 @@ from social.bulk import NewPost, create_posts
 from social.models import Like, Post
 from social.services.posts import create_post
 
+REPLY_KEY: Final = "demo-reply:"
 SEED: Final = "diptych conversation"
 LIKED_POSTS: Final = 300  # the newest posts
 MAX_LIKES: Final = 18  # of a post
@@ -52,14 +53,19 @@ def create_posts_and_replies(rows: Sequence[NewPost], readers: Sequence[int], no
     All are created in the order of their times, because timelines are sorted by ids. A second call adds nothing.
     """
     created, begin = dict[_Reply, int](), 0
+    # Their authors may not answer again: an account may be private by now, or block the author.
+    there = dict(Post.objects.filter(key__startswith=REPLY_KEY).values_list("key", "pk"))
     for reply in sorted(_plan_replies(rows, readers, now), key=lambda one: one.at):
         end = bisect_right(rows, reply.at, key=lambda row: row.created_at)
         create_posts(rows[begin:end], marked=True)
         begin = end
         top = Post.objects.only("pk").get(user_id=reply.top.user_id, key=reply.top.key).pk
         parent = created[reply.above] if reply.above else top
-        key = f"demo-reply:{top}:{reply.number}"
-        created[reply] = create_post(reply.author, reply.text, parent_id=parent, key=key, created_at=reply.at).pk
+        key = f"{REPLY_KEY}{top}:{reply.number}"
+        if key in there:
+            created[reply] = there[key]
+        else:
+            created[reply] = create_post(reply.author, reply.text, parent_id=parent, key=key, created_at=reply.at).pk
     create_posts(rows[begin:], marked=True)
 
 
