@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import pytest
 from django.db import connections
+from django.http import HttpResponse
 from django.test import Client
 from django.utils import timezone
 from pytest_django.fixtures import Settings
@@ -15,6 +16,7 @@ from redis import Redis
 from accounts import keys
 from accounts.audit.models import AuditEvent
 from accounts.deletion import services as deletion
+from accounts.lockout.known import COOKIE_NAME, remember_device
 from accounts.lockout.models import FailedLogins
 from accounts.models import LoginStats, User
 from accounts.second_factor import app_codes, recovery
@@ -180,6 +182,20 @@ def test_a_stolen_password_does_not_lock_out_the_owner(alice: User, secret: byte
     log_in(elsewhere, "alice")
     assert give(elsewhere, codes[1]).status_code == 302
     assert is_logged_in(elsewhere)
+
+
+def test_known_devices_of_a_user_have_a_common_limit(
+    alice: User, secret: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("accounts.second_factor.views.checking.MAX_DEVICE_ATTEMPTS", 7)
+    given = []
+    for _ in range(2):
+        response, device = HttpResponse(), Client()
+        remember_device(response, alice)
+        device.cookies[COOKIE_NAME] = response.cookies[COOKIE_NAME].value
+        log_in(device, "alice")
+        given += [give(device, "000000").status_code for _ in range(4)]
+    assert given == [200] * 7 + [429]
 
 
 def test_right_codes_do_not_count_as_attempts(client: Client, alice: User, secret: bytes) -> None:

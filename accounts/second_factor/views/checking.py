@@ -25,23 +25,29 @@ from accounts.views.passwords import make_password_limit
 from common.web import get_next_address, personal_page, redirect_to, redirect_to_view
 
 DAY_SECONDS: Final = 86_400
+MAX_DEVICE_ATTEMPTS: Final = 200  # of all known devices of a user in a day
 LONG_FACTOR: Final = "second-factor-long"  # the limit on recovery codes and passkeys
 
 
 def list_factor_limits(request: HttpRequest, user: User, *, code: str = "", credential: str = "") -> list[FormLimit]:
     """Return the limits on attempts with a second factor of a user. Right ones do not count.
 
-    Somebody who knows only the password must not use up the attempts of the owner. So a known device of the owner has
+    The password alone must not be enough to use up the attempts of the owner. So a known device of the owner has
     attempts of its own, and recovery codes and passkeys, which no number of attempts would guess, have a limit for each
     address.
     """
     if credential or recovery.is_code(code):
         return [FormLimit(LONG_FACTOR, f"{user.pk} {get_client_address(request)}", 50, 900, is_kept=True)]
-    subject = known.find_device_id(request, user.username) or user.pk
-    return [
+    device_id = known.find_device_id(request, user.username)
+    subject = device_id or user.pk
+    found = [
         FormLimit("second-factor", subject, 5, 900, is_kept=True),
         FormLimit("second-factor-day", subject, 50, DAY_SECONDS, is_kept=True),
     ]
+    if device_id:
+        # Before the account had a second factor, the password alone made any number of devices known.
+        found.append(FormLimit("second-factor-devices", user.pk, MAX_DEVICE_ATTEMPTS, DAY_SECONDS, is_kept=True))
+    return found
 
 
 @method_decorator([sensitive_post_parameters(), never_cache], name="dispatch")
