@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
 
 import mirror
@@ -66,11 +66,7 @@ class AuthorFollowMirror(EdgeMirror):
 
 def _list_next(rows: QuerySet[AuthorFollow], after: str | None, limit: int) -> list[str]:
     """Return the next keys of follows, ordered by reader and author."""
-    if after is not None:
-        reader, author = parse_ids(after.split(":"))
-        rows = rows.filter(Q(user_id__gt=reader) | Q(user_id=reader, author_id__gt=author))
-    found = rows.order_by("user_id", "author_id").values_list("user_id", "author_id")[:limit]
-    return [f"{reader}:{author}" for reader, author in found]
+    return pairs.list_next(rows, "user_id", "author_id", after, limit)
 
 
 def _all_follows() -> Any:

@@ -29,6 +29,7 @@ from catalog.shelves.records import (
     load_settings,
     to_score,
 )
+from common.database import pairs
 from common.ids import parse_id, parse_ids
 from mirror import Column, Contribution, Mirror, Ranking, Scored, SqlMembers, Watch
 from mirror.conf import setting
@@ -48,12 +49,7 @@ def _parse_keys(keys: Sequence[str]) -> list[tuple[int, int]]:
 
 def _find_next_entries(condition: Q, after: str | None, limit: int) -> list[str]:
     rows = ShelfEntry._base_manager.using(setting("DATABASE")).filter(condition)
-    pair = _parse_key(after) if after is not None else None
-    if pair is not None:
-        user, book = pair
-        rows = rows.filter(Q(user_id__gt=user) | Q(user_id=user, book_id__gt=book))
-    found = rows.order_by("user_id", "book_id").values_list("user_id", "book_id")[:limit]
-    return [build_entry_key(user, book) for user, book in found]
+    return pairs.list_next(rows, "user_id", "book_id", after, limit)
 
 
 def find_entries_of_users(values: Sequence[str], after: str | None, limit: int) -> list[str]:

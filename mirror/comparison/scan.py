@@ -140,11 +140,14 @@ class Owned:
         self.retired = tuple(mirror.retired())
         self.has_records = mirror.has_record
         self._start = ""
+        starts = [family.start for family in self.families]
         # Whether records' keys end with a number, as in nearly all mirrors.
         self._is_numbered = False
         if self.has_records:
             self._start, _, end = mirror.record_key("\0").partition("\0")
             self._is_numbered = end == "" and mirror.pk_of(f"{self._start}1") == "1"
+            starts.append(self._start)
+        self._starts = (*starts, *self.retired)
 
     def pk_of(self, key: str) -> str | None:
         """Return the row with this key of its record, or None."""
@@ -170,17 +173,20 @@ class Owned:
 
     def has(self, key: str) -> bool:
         """Return whether ``key`` belongs to the mirror, in the present or an earlier layout."""
+        if not key.startswith(self._starts):
+            return False
         return self.is_retired(key) or self.family_of(key) is not None or self.pk_of(key) is not None
 
 
-def is_empty(mirror: Mirror, redis: RedisClient) -> bool:
-    """Return whether Redis has no key of this mirror, and therefore no strays."""
-    owned = Owned(mirror)
+def find_absent(mirrors: Iterable[Mirror], redis: RedisClient) -> set[str]:
+    """Return the names of those mirrors of which Redis has no key, and therefore no strays, in one scan."""
+    left = {mirror.name: Owned(mirror) for mirror in mirrors}
     with Session(redis) as session:
         for found in keys(session):
-            if any(map(owned.has, found)):
-                return False
-    return True
+            left = {name: owned for name, owned in left.items() if not any(map(owned.has, found))}
+            if not left:
+                break
+    return set(left)
 
 
 def contents(session: Session, named: Iterable[tuple[str, Family]]) -> Generator[Content, None, None]:

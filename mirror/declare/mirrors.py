@@ -218,7 +218,8 @@ def _build_greater(fields: Sequence[str], values: Sequence[str]) -> Q:
     for field, value in zip(fields, values, strict=True):
         condition |= same & Q(**{f"{field}__gt": value})
         same &= Q(**{field: value})
-    return condition
+    # Databases find the start in an index only by a condition that is no alternative of another.
+    return condition & Q(**{f"{fields[0]}__gte": values[0]})
 
 
 class SummaryMirror(Mirror):

@@ -8,7 +8,7 @@ making an incomplete mirror warm. Progress is stored in SQL, so that a killed re
 import uuid
 from collections.abc import Generator, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from mirror import registry
 from mirror.comparison import scan
@@ -65,7 +65,8 @@ def rebuild(
     # First: for a new incarnation it makes mirrors cold, or warm again without a rebuild.
     replay.check(redis)
     mirrors = sorted(registry.all_mirrors(names), key=order)
-    return [_rebuild_one(mirror, redis, progress) for mirror in mirrors]
+    absent = _Absent.find(mirrors, redis)
+    return [_rebuild_one(mirror, redis, progress, absent) for mirror in mirrors]
 
 
 def order(mirror: Mirror) -> tuple[bool, int]:
@@ -90,7 +91,26 @@ def rebuild_if_cold(name: str, progress: ProgressCallback = ignore) -> int:
     return _rebuild_one(registry.get(name), redis, progress, if_cold=True).rows
 
 
-def _rebuild_one(mirror: Mirror, redis: RedisClient, progress: ProgressCallback, *, if_cold: bool = False) -> Rebuilt:
+class _Absent(NamedTuple):
+    """The mirrors of which a Redis had no key before their rebuild."""
+
+    incarnation: str
+    names: set[str]
+
+    @classmethod
+    def find(cls, mirrors: Iterable[Mirror], redis: RedisClient) -> "_Absent":
+        incarnation = marker.now(redis)
+        return cls(incarnation, scan.find_absent(mirrors, redis))
+
+
+def _rebuild_one(
+    mirror: Mirror,
+    redis: RedisClient,
+    progress: ProgressCallback,
+    absent: _Absent | None = None,
+    *,
+    if_cold: bool = False,
+) -> Rebuilt:
     """Rebuild a mirror, unless it cannot become warm now, or another process rebuilds it."""
     faults = triggers.check(redis).get(mirror.name)
     if faults:
@@ -102,7 +122,7 @@ def _rebuild_one(mirror: Mirror, redis: RedisClient, progress: ProgressCallback,
         if not is_mine or (if_cold and marker.is_warm(redis, mirror.name)):
             return Rebuilt(mirror.name, skipped=True)
         for _ in range(STARTS):
-            done = _Run(mirror, redis, progress).run()
+            done = _Run(mirror, redis, progress, absent).run()
             if done is not None:
                 return done
             # The lease may have expired, and another process has completed the rebuild.
@@ -118,10 +138,13 @@ def _rebuild_one(mirror: Mirror, redis: RedisClient, progress: ProgressCallback,
 class _Run:
     """One start of a rebuild, or the continuation of an interrupted one."""
 
-    def __init__(self, mirror: Mirror, redis: RedisClient, progress: ProgressCallback) -> None:
+    def __init__(
+        self, mirror: Mirror, redis: RedisClient, progress: ProgressCallback, absent: _Absent | None = None
+    ) -> None:
         self.mirror = mirror
         self.redis = redis
         self.progress = progress
+        self.absent = absent
         self.sources: list[int] = []  # ids of the source changes that were pending at the start
         self.states = State.objects.using(changes.using()).filter(mirror=mirror.name)
         self.state, _ = State.objects.using(changes.using()).get_or_create(mirror=mirror.name)
@@ -206,7 +229,11 @@ class _Run:
         """Return whether nothing of the mirror is stored."""
         if isinstance(self.mirror, TableMirror):
             return not self.mirror.stored_after(None, 1)
-        return scan.is_empty(self.mirror, self.redis)
+        absent = self.absent
+        # What another Redis lacked tells nothing of this one.
+        if absent is None or absent.incarnation != marker.now(self.redis):
+            absent = _Absent.find([self.mirror], self.redis)
+        return self.mirror.name in absent.names
 
     def _started_empty(self) -> bool:
         return self.token.endswith(":empty")

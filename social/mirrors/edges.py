@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
 
 import mirror
@@ -49,26 +49,16 @@ def find_follows_of_users(values: Sequence[str], after: str | None, limit: int) 
     # Two queries, each by an index: one with OR would sort all follows of these users.
     for end in ("follower_id", "followee_id"):
         rows = Follow._base_manager.using(setting("DATABASE")).filter(**{f"{end}__in": users})
-        if after is not None:
-            rows = rows.filter(_sorts_after("follower_id", "followee_id", after))
-        rows = rows.order_by("follower_id", "followee_id")
-        found |= set(rows.values_list("follower_id", "followee_id")[:limit])
+        found |= set(pairs.find_next(rows, "follower_id", "followee_id", after, limit))
     return [f"{a}:{b}" for a, b in sorted(found)[:limit]]
-
-
-def _sorts_after(first: str, second: str, after: str) -> Q:
-    """Return the condition for rows that sort after the edge ``after`` by two columns."""
-    a, b = parse_ids(after.split(":"))
-    return Q(**{f"{first}__gt": a}) | Q(**{first: a, f"{second}__gt": b})
 
 
 def find_follows_of_pulled(values: Sequence[str], after: str | None, limit: int) -> list[str]:
     """Return the next keys of follows of these authors, ordered by author and follower."""
-    found = Follow._base_manager.using(setting("DATABASE")).filter(followee_id__in=parse_ids(values))
-    if after is not None:
-        found = found.filter(_sorts_after("followee_id", "follower_id", ":".join(reversed(split_key(after)))))
-    rows = found.order_by("followee_id", "follower_id").values_list("follower_id", "followee_id")[:limit]
-    return [f"{follower}:{followee}" for follower, followee in rows]
+    rows = Follow._base_manager.using(setting("DATABASE")).filter(followee_id__in=parse_ids(values))
+    turned = after and ":".join(reversed(split_key(after)))
+    found = pairs.find_next(rows, "followee_id", "follower_id", turned, limit)
+    return [f"{follower}:{followee}" for followee, follower in found]
 
 
 def select_follows(**ends: Any) -> QuerySet[Follow]:
@@ -134,10 +124,7 @@ class FollowMirror(EdgeMirror):
 def find_likes_by_users(values: Sequence[str], after: str | None, limit: int) -> list[str]:
     """Return the next keys of likes by these users, ordered by user and post."""
     likes = Like._base_manager.using(setting("DATABASE")).filter(user_id__in=parse_ids(values))
-    if after is not None:
-        likes = likes.filter(_sorts_after("user_id", "post_id", after))
-    rows = likes.order_by("user_id", "post_id").values_list("user_id", "post_id")[:limit]
-    return [f"{user}:{post}" for user, post in rows]
+    return pairs.list_next(likes, "user_id", "post_id", after, limit)
 
 
 def find_likers(values: Mapping[str, str]) -> SqlMembers:
@@ -226,10 +213,8 @@ class ShunMirror(EdgeMirror):
     def keys_after(self, after: str | None, limit: int) -> list[str]:
         found: set[tuple[int, int]] = set()
         for model, first, second in _SHUN_SOURCES:
-            rows = model._base_manager.using(setting("DATABASE")).order_by(first, second)
-            if after is not None:
-                rows = rows.filter(_sorts_after(first, second, after))
-            found |= set(rows.values_list(first, second)[:limit])
+            rows = model._base_manager.using(setting("DATABASE"))
+            found |= set(pairs.find_next(rows, first, second, after, limit))
         return [f"{a}:{b}" for a, b in sorted(found)[:limit]]
 
 

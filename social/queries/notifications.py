@@ -175,11 +175,7 @@ def find_followed_by(values: Sequence[str], after: str | None, limit: int) -> li
 
 
 def _list_next_mentions(rows: QuerySet[Mention], after: str | None, limit: int) -> list[str]:
-    if after is not None:
-        user, post = parse_ids(after.split(":"))
-        rows = rows.filter(Q(user_id__gt=user) | Q(user_id=user, post_id__gt=post))
-    found = rows.order_by("user_id", "post_id").values_list("user_id", "post_id")[:limit]
-    return [f"{user}:{post}" for user, post in found]
+    return pairs.list_next(rows, "user_id", "post_id", after, limit)
 
 
 def find_mentions_after(after: str | None, limit: int) -> list[str]:

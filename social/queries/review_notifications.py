@@ -64,7 +64,7 @@ def _list_next(source: str, ends: Sequence[pairs.Pair], after: str | None, limit
     beyond = ""
     if after is not None:
         user, book = parse_ids(after.split(":"))
-        beyond = f"WHERE e.user_id > {user} OR (e.user_id = {user} AND e.book_id > {book})"
+        beyond = f"WHERE (e.user_id, e.book_id) > ({user}, {book})"
     sql = f"SELECT DISTINCT e.user_id, e.book_id {source} {beyond} ORDER BY 1, 2 LIMIT {int(limit)}"
     return [f"{user}:{book}" for user, book in pairs.query_pairs(sql, ends)]
 

@@ -114,10 +114,7 @@ class RankedReviewMirror(Mirror):
 
 def _find_next_rated(condition: Q, after: str | None, limit: int) -> list[str]:
     rows = _rows().filter(condition).exclude(book=None)
-    for user, book in pairs.parse_pairs([after] if after is not None else []):
-        rows = rows.filter(Q(user_id__gt=user) | Q(user_id=user, book_id__gt=book))
-    found = rows.order_by("user_id", "book_id").values_list("user_id", "book_id")[:limit]
-    return [build_entry_key(user, book) for user, book in found]
+    return pairs.list_next(rows, "user_id", "book_id", after, limit)
 
 
 def find_rated_by_users(values: Sequence[str], after: str | None, limit: int) -> list[str]:

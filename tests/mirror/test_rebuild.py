@@ -1,7 +1,7 @@
 """A rebuild ends with a complete, warm mirror whatever happens meanwhile. An incomplete mirror never becomes warm."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import pytest
 from django.db import connections
@@ -9,11 +9,13 @@ from pytest_django.fixtures import Settings
 from redis import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from mirror import registry
+from mirror import Mirror, registry
+from mirror.comparison import scan
 from mirror.models import Change, State
 from mirror.redis import naming
 from mirror.redis.clients import client, relay_client
 from mirror.redis.lease import lease
+from mirror.redis.recorder import record
 from mirror.relay import apply, drains
 from mirror.upkeep import rebuild, replay
 from mirror.warm import marker
@@ -106,6 +108,40 @@ def test_rebuild_starts_over_when_redis_is_emptied(when: int, redis: Redis) -> N
     rebuild.rebuild(["t'odd"], progress=emptied_meanwhile)
     assert arrived(redis) == 25
     assert marker.is_warm(client(), "t'odd")
+
+
+def test_one_scan_finds_all_mirrors_without_a_key(redis: Redis) -> None:
+    with redis.pipeline(transaction=False) as pipe:
+        for n in range(3000):
+            pipe.set(f"unknown:{n}", "")
+        pipe.execute()
+
+    def count_scans(*names: str) -> int:
+        with record() as seen:
+            rebuild.rebuild(names)
+        return sum(command.name == "SCAN" for command in seen.commands)
+
+    assert 3 <= count_scans("tgroup", "tfollow", "t'odd") < 2 * count_scans("titem")
+
+
+def test_strays_are_removed_from_a_redis_that_came_after_the_scan(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    codes(5)
+    scan_all, ask = scan.find_absent, marker.now
+    earlier = ["earlier"]
+
+    def fail_over_after_scan(mirrors: Iterable[Mirror], server: Redis) -> set[str]:
+        found = scan_all(mirrors, server)
+        if earlier:
+            earlier.clear()
+            redis.set("todd:stray", "{}")
+        return found
+
+    monkeypatch.setattr(marker, "now", lambda server: earlier[0] if earlier else ask(server))
+    monkeypatch.setattr(scan, "find_absent", fail_over_after_scan)
+    rebuild.rebuild(["t'odd"])
+    assert arrived(redis) == 5
 
 
 def test_rebuild_gives_up_when_redis_is_emptied_repeatedly(redis: Redis) -> None:

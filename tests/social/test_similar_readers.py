@@ -1,6 +1,7 @@
 """Readers with similar taste: those with the most books in common on public shelves."""
 
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from random import Random
 
 import pytest
@@ -10,6 +11,7 @@ from accounts.models import User
 from catalog.shelves.models import Privacy, Shelf, ShelfEntry
 from catalog.shelves.services import set_privacy
 from common import clock
+from common.database import slices
 from mirror.redis.recorder import record
 from mirror.relay.drains import drain_all
 from mirror.relay.sql_only import sql_only
@@ -47,7 +49,8 @@ def count_in_common(public: dict[int, set[int]], reader: int) -> list[tuple[int,
 
 def test_similar_readers_equal_plain_python(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(similar, "MAX_READERS", 5)
-    monkeypatch.setattr(similar, "READERS_PER_SLICE", 3)
+    monkeypatch.setattr(slices, "SLICE_SIZE", 3)
+    monkeypatch.setattr(similar, "ROWS_PER_QUERY", 7)
     world = make_world(11)
     set_privacy(world[2].pk, Shelf.READ, Privacy.FOLLOWERS)
     people.set_private(world[3].pk, is_private=True)
@@ -101,3 +104,18 @@ def test_similar_readers_equal_plain_python(monkeypatch: pytest.MonkeyPatch) -> 
     ShelfEntry.objects.all().delete()
     find_similar_readers()
     assert not SimilarReaders.objects.exists()
+
+
+def test_readers_who_were_deleted_meanwhile_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    make_world(11)
+    find_similar_readers()
+    found = list(SimilarReaders.objects.order_by("pk").values_list("pk", flat=True))
+    SimilarReaders.objects.all().delete()
+
+    def delete_and_split(rows: Iterable[int]) -> Iterator[list[int]]:
+        User.objects.filter(pk=found[0]).delete()
+        return slices.split_slices(rows)
+
+    monkeypatch.setattr(similar, "split_slices", delete_and_split)
+    assert find_similar_readers() == len(found) - 1
+    assert list(SimilarReaders.objects.order_by("pk").values_list("pk", flat=True)) == found[1:]
