@@ -21,11 +21,12 @@ _DOC = re.compile(r"(?P<kind>[^:]+): (?P<holds>.+?)\. Life: (?P<life>.+?)\. Owne
 _ORDINARY_LIFE = re.compile(r"^(always(; |$)|as (the |its row$).*|while .* has (it|a \w+)$|while there is one$)")
 _SHORT_KINDS = {"string (JSON)": "JSON", "sorted set": "zset"}
 HELPERS = ("key", "slot_of", "with_prefix")  # functions beside those that name keys
+_TIME_UNIT = re.compile(r" \(seconds since 1970\)|seconds since 1970; ")
 PAGE_HEAD = """# Keys
 
 `python -m tools.keys_page` generates this list from the code. `{}` are literal hash tags; `REDIS_PREFIX` precedes every
-key. A line has the key, its type (zset: sorted set; JSON: a string of it), its content, its lifetime if it is not that
-of its rows, and the writer if it is not all of the app.
+key. A line has the key, its type (zset: sorted set; JSON: a string of it), its content, its life if it is not that of
+its rows, and the writer if it is not all of the app. Times: seconds since 1970, unless noted.
 """
 
 
@@ -64,8 +65,9 @@ def render_line(row: str) -> str:
     for kind_name, short in _SHORT_KINDS.items():
         kind = kind.replace(kind_name, short)
     life = _ORDINARY_LIFE.sub("", life)
-    ending = f"; life: {life}" if life else ""
-    return f"- {key} {kind}: {holds}{ending}." + ("" if owner == "mirror" else f" {owner}")
+    label = "" if life.startswith(("until ", "while ")) else "life: "
+    ending = f"; {label}{life}" if life else ""
+    return f"- {key} {kind}: {_TIME_UNIT.sub('', holds)}{ending}." + ("" if owner == "mirror" else f" {owner}")
 
 
 def render_page() -> str:

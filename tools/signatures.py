@@ -129,7 +129,7 @@ def _list_own_methods(member: type) -> Iterator[tuple[str, Any]]:
         # Class methods and static methods wrap their function.
         plain = getattr(function, "__func__", function)
         is_public = not name.startswith("_") and not _is_twin(name, vars(member))
-        if is_public and inspect.isfunction(plain) and inspect.getdoc(plain):
+        if is_public and inspect.isfunction(plain) and plain.__doc__:
             yield name, plain
 
 
@@ -151,7 +151,7 @@ def render_line(name: str, member: Any) -> str:
     if isinstance(member, (int, str)):
         return f"{name} = {member!r}"
     kind = "type" if get_origin(member) is not None else type(member).__name__
-    return f"{name}: a {kind}"
+    return f"{name}: {kind}"
 
 
 def render_page() -> str:
