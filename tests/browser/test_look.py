@@ -319,9 +319,11 @@ def test_pages_begin_at_one_edge_and_have_one_of_three_widths(open_page: OpenPag
                 "/returns/",
                 "/welcome/",
                 "/welcome/genres/",
+                "/shop/addresses/",
+                "/shop/alerts/",
             ),
         ),
-        (beside, form, ("/accounts/name/", "/notifications/settings/")),
+        (beside, form, ("/accounts/name/", "/notifications/settings/", "/shop/addresses/add/")),
     ):
         for path in paths:
             page.goto(path)
