@@ -34,7 +34,7 @@ class Notification(models.Model):
     last_at = models.DateTimeField(_("latest"))
     read_at = models.DateTimeField(_("read up to"), null=True, blank=True)
     mailed_at = models.DateTimeField(_("sent up to"), null=True, blank=True)
-    way = models.CharField(_("sent"), max_length=6, choices=Way, default=Way.SITE)
+    way = models.CharField(pgettext_lazy("a notification", "sent"), max_length=6, choices=Way, default=Way.SITE)
     # The database generates the column, so that no write can leave it stale.
     is_unread = models.GeneratedField(
         expression=ExpressionWrapper(Q(read_at=None) | Q(read_at__lt=F("last_at")), models.BooleanField()),
@@ -65,7 +65,7 @@ class Preference(models.Model):
         settings.AUTH_USER_MODEL, verbose_name=_("reader"), on_delete=models.CASCADE, related_name="+", db_index=False
     )
     kind = models.CharField(_("kind"), max_length=20)
-    way = models.CharField(_("sent"), max_length=6, choices=Way)
+    way = models.CharField(pgettext_lazy("a notification", "sent"), max_length=6, choices=Way)
 
     class Meta:
         verbose_name = _("preference")
@@ -82,7 +82,7 @@ class Mailing(models.Model):
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, verbose_name=_("reader"), on_delete=models.CASCADE, related_name="+", db_index=False
     )
-    way = models.CharField(_("sent"), max_length=6, choices=Way)
+    way = models.CharField(pgettext_lazy("a notification", "sent"), max_length=6, choices=Way)
     sent_at = models.DateTimeField(_("last email"), null=True)
     claimed_until = models.DateTimeField(_("claimed until"), null=True)  # by the worker that sends an email
 

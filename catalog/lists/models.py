@@ -5,6 +5,7 @@ from typing import Final
 from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from catalog.models import Book
 from catalog.shelves.models import Privacy
@@ -31,7 +32,7 @@ class ReadingList(models.Model):
     name = models.CharField(_("name"), max_length=MAX_NAME_LENGTH)
     description = models.TextField(_("description"), blank=True)
     privacy = models.CharField(_("visible to"), max_length=9, choices=Privacy, default=Privacy.PUBLIC)
-    order = models.CharField(_("order"), max_length=5, choices=Order, default=Order.HAND)
+    order = models.CharField(pgettext_lazy("of a list", "order"), max_length=5, choices=Order, default=Order.HAND)
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
 
     class Meta:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 
 from config.admin.parts import Figure, Panel, Series, Tile, build_panel, format_count, link
 from config.admin.periods import Period, end_of, join_days, query_days, start_of
@@ -50,7 +51,7 @@ class SalesFigures:
         if refunds or refunds_before:
             address = self._link_refunded(now)
             figures.append(Figure(_("refunded"), format_money(refunds), address, format_money(refunds_before)))
-        return Tile(_("Sales"), figures)
+        return Tile(pgettext("revenue of a shop", "Sales"), figures)
 
     def build_panels(self) -> list[Panel]:
         """Return the charts of revenue and of orders."""

@@ -243,10 +243,37 @@ def test_error_page_leads_to_the_cart_and_to_the_login(open_page: OpenPage, live
     banner = page.get_by_role("banner")
     expect(banner.get_by_role("link", name="Cart")).to_have_attribute("href", "/shop/cart/")
     expect(banner.get_by_role("link", name="Log in")).to_have_attribute("href", "/accounts/login/")
+    expect(banner.get_by_role("link", name="Register")).to_have_class(re.compile("button"))
     sign_in(page, User.objects.create_user("rita"), live_server)
     page.goto(path)
     expect(banner.get_by_role("link", name="Account")).to_have_attribute("href", "/accounts/")
     expect(banner.get_by_role("link", name="Log in")).to_have_count(0)
+
+
+def test_link_to_the_account_looks_alike_on_error_pages(open_page: OpenPage, live_server: LiveServer) -> None:
+    page = sign_in(open_page(viewport=PHONE), User.objects.create_user("alice"), live_server)
+    places = []
+    for path in ("/home/", "/no-such-page/"):
+        page.goto(path)
+        parts = page.locator(".own-button").locator(".avatar, .only-narrow")
+        places.append(parts.evaluate_all("parts => parts.map(part => part.getBoundingClientRect().toJSON())"))
+    assert len(places[0]) == 2
+    assert places[0] == places[1]
+
+
+def test_question_of_a_short_composer_is_not_cut_with_large_letters(
+    open_page: OpenPage, live_server: LiveServer
+) -> None:
+    page = sign_in(open_page(viewport=PHONE), User.objects.create_user("alice"), live_server)
+    page.goto("/home/")
+    text = page.get_by_label("What are you reading?")
+    heights = []
+    for percent in (100, 200):
+        with text_size(page, percent):
+            assert text.evaluate("text => text.scrollHeight <= text.clientHeight"), percent
+            heights.append(text.evaluate("text => text.offsetHeight"))
+    assert heights[0] == 44
+    assert heights[1] > 100  # two lines
 
 
 FIND_CONTENT = """part => {
@@ -281,8 +308,22 @@ def test_pages_begin_at_one_edge_and_have_one_of_three_widths(open_page: OpenPag
             reading,
             ("/home/", "/global/", "/mentions/", "/notifications/", "/help/", "/people/", "/people/requests/"),
         ),
-        (beside, reading, ("/accounts/sessions/", "/accounts/factors/", "/people/muted/", "/about/", "/returns/")),
-        (beside, form, ("/accounts/name/", "/notifications/settings/")),
+        (
+            beside,
+            reading,
+            (
+                "/accounts/sessions/",
+                "/accounts/factors/",
+                "/people/muted/",
+                "/about/",
+                "/returns/",
+                "/welcome/",
+                "/welcome/genres/",
+                "/shop/addresses/",
+                "/shop/alerts/",
+            ),
+        ),
+        (beside, form, ("/accounts/name/", "/notifications/settings/", "/shop/addresses/add/")),
     ):
         for path in paths:
             page.goto(path)

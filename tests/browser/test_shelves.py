@@ -57,7 +57,7 @@ def test_book_is_shelved_rated_and_removed(book: Book, open_page: OpenPage, has_
     open_privacy(page)
     page.get_by_label("Books to read in").fill("30")
     page.get_by_role("button", name="Set goal").click()
-    expect(page.get_by_text("1 of 30 in")).to_be_visible()
+    expect(page.get_by_text("1 of 30 books in")).to_be_visible()
     open_privacy(page)
     page.get_by_label("Visible to").select_option("me")
     page.get_by_role("button", name="Save", exact=True).click()

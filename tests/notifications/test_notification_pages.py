@@ -94,15 +94,18 @@ def test_pages_go_on(client: Client, readers: list[User]) -> None:
     posts = [create_post(alice.pk, f"Book {n}") for n in range(selectors.PAGE_SIZE * 2 + 3)]
     Like.objects.bulk_create(Like(user=bob, post=each) for each in posts)
     drain_all()
-    answer, found = get_json(client), []
+    answer, found, last = get_json(client), [], ""
     while True:
         found += [one["url"] for one in answer["results"]]
         if not answer["next"]:
             break
-        answer = get_json(client, answer["next"])
+        last = answer["next"]
+        answer = get_json(client, last)
     assert sorted(found) == sorted(f"/posts/{each.pk}/" for each in posts)
     assert len(read_both_ways(alice)[0]) == len(posts)
-    assert "?after=" in client.get("/notifications/").content.decode()
+    newest, oldest = (client.get(path).content.decode() for path in ("/notifications/", last))
+    assert ("?after=" in newest, "all caught up" in newest) == (True, False)
+    assert "all caught up" in oldest
     for cursor in ("nonsense", "nan 1", "1e999 5", "-1 2"):
         assert len(get_json(client, f"/notifications/?after={cursor}")["results"]) in (0, selectors.PAGE_SIZE)
 

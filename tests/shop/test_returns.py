@@ -122,6 +122,9 @@ def test_a_buyer_returns_books_and_staff_receive_them(
     slip_text = client.get(slip).content.decode()
     assert f"Return {found.number}" in slip_text
     assert "2 × <bdi>Emma</bdi> (it is damaged)" in slip_text
+    client.cookies["django_language"] = "zh-hans"
+    assert all(word in client.get(slip).content.decode() for word in ("寄件人", "收件人"))
+    del client.cookies["django_language"]
     for path in (links.order, links.give_back, slip):
         wrong = path.replace("/guest/", "/orders/") if not is_guest else re.sub(r"(guest/\d+/)[^/]*", r"\1x", path)
         assert stranger.get(wrong).status_code == 404, path

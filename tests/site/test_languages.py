@@ -35,7 +35,7 @@ PAGES = {
     "/books/": [("1 book</h2>", "1 本书</h2>"), ("Most read", "读者最多"), ("Filter by tag", "按标签筛选")],
     "/books/?q=ruby+%26": [("A tag is missing after “&amp;”.", "“&amp;”后面缺少标签。")],
     "/books/?q=rubi": [
-        ("No books have the tag “rubi”.", "没有书带“rubi”这个标签。"),
+        ("No books have the tag “rubi”.", "没有带“rubi”标签的书。"),
         ("Did you mean:", "是不是要找："),
     ],
     "/books/?q=ruby+-+web": [

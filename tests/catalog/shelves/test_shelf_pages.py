@@ -215,7 +215,7 @@ def test_my_shelf_shows_books_and_the_goal_of_the_year(client: Client, reader: U
     assert "no reading goal for 2026" in client.get("/shelves/read/").content.decode()
     assert client.post("/shelves/goal/", {"books": "30"}).headers["Location"] == "/shelves/read/"
     text = client.get("/shelves/read/").content.decode()
-    assert "1 of 30 in 2026" in text
+    assert "1 of 30 books in 2026" in text
     assert text.index("A fine book") < text.index("Last year&#x27;s book")
     found = client.get("/shelves/read/", headers=JSON).json()
     assert (found["shelf"], found["privacy"], found["count"], found["next"]) == ("read", "public", 2, None)
