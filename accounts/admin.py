@@ -21,6 +21,7 @@ from unfold.decorators import display
 from unfold.forms import AdminPasswordChangeForm
 
 from accounts.admin_tools.base import AuditedAdmin
+from accounts.admin_tools.concurrent_edits import SerialisedEdits
 from accounts.admin_tools.deletion import AccountDeletionAdmin
 from accounts.admin_tools.export import Column, ExportAdmin
 from accounts.admin_tools.forms import UserChangeForm, UserCreationForm
@@ -68,7 +69,9 @@ class LoginStatsInline(StackedInline):
 
 
 @admin.register(User)
-class UserAdmin(AccountDeletionAdmin, RelatedRowsAdmin, DjangoUserAdmin, ExportAdmin, LimitedActionsAdmin):
+class UserAdmin(
+    SerialisedEdits, AccountDeletionAdmin, RelatedRowsAdmin, DjangoUserAdmin, ExportAdmin, LimitedActionsAdmin
+):
     """Users with their type, logins and sessions, and links to their rows of other applications."""
 
     form = UserChangeForm

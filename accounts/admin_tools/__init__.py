@@ -2,6 +2,7 @@
 
 from accounts.admin_tools.base import AuditedAdmin, BigTableAdmin
 from accounts.admin_tools.completion import CompletedInput
+from accounts.admin_tools.concurrent_edits import ConcurrentEditForm, SerialisedEdits
 from accounts.admin_tools.confirmation import Question, ask_for_confirmation, is_confirmed
 from accounts.admin_tools.export import Column, ExportAdmin
 from accounts.admin_tools.importing import ImportAdmin
@@ -20,12 +21,14 @@ __all__ = [
     "BigTableAdmin",
     "Column",
     "CompletedInput",
+    "ConcurrentEditForm",
     "ExportAdmin",
     "ImportAdmin",
     "PermittedLinks",
     "Question",
     "RelatedRows",
     "RelatedRowsAdmin",
+    "SerialisedEdits",
     "ask_for_confirmation",
     "count_related",
     "is_confirmed",

@@ -32,8 +32,8 @@ def describe_changes(form: Any, personal: Collection[str] = ()) -> list[str]:
         if name in personal or getattr(getattr(field, "queryset", None), "model", None) is User:
             lines.append(label)
             continue
-        old = _format_value(field, form.initial.get(name))
-        new = _format_value(field, form.cleaned_data.get(name))
+        old = format_value(field, form.initial.get(name))
+        new = format_value(field, form.cleaned_data.get(name))
         lines.append(f"{label}: {old} → {new}")
     return lines
 
@@ -48,7 +48,8 @@ def find_changed_forms(form: Any, formsets: Iterable[Any] | None) -> Iterator[An
             yield forms_by_pk[row.pk]
 
 
-def _format_value(field: forms.Field, value: Any) -> str:
+def format_value(field: forms.Field, value: Any) -> str:
+    """Return the value of a field in words, cut to ``MAX_VALUE`` characters."""
     if value is None or value == "":
         return EMPTY
     if isinstance(value, bool):

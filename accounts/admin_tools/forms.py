@@ -8,6 +8,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.forms import UserChangeForm as UnfoldChangeForm
 from unfold.forms import UserCreationForm as UnfoldCreationForm
 
+from accounts.admin_tools.concurrent_edits import ConcurrentEditForm
 from accounts.lookalikes import skeleton
 from accounts.models import FormerName, User
 from accounts.names import is_misleading
@@ -36,8 +37,8 @@ class _UniqueNameMixin:
         return name
 
 
-class UserChangeForm(_UniqueNameMixin, UnfoldChangeForm):
-    """Change an existing user."""
+class UserChangeForm(_UniqueNameMixin, ConcurrentEditForm, UnfoldChangeForm):
+    """Change an existing user. Its owner, or a decision about a report, may change or deactivate it meanwhile."""
 
 
 class UserCreationForm(_UniqueNameMixin, UnfoldCreationForm):

@@ -13,7 +13,14 @@ from unfold.admin import TabularInline
 from unfold.decorators import display
 from unfold.forms import ActionForm
 
-from accounts.admin_tools import AuditedAdmin, CompletedInput, Question, ask_for_confirmation, is_confirmed
+from accounts.admin_tools import (
+    AuditedAdmin,
+    CompletedInput,
+    Question,
+    SerialisedEdits,
+    ask_for_confirmation,
+    is_confirmed,
+)
 from accounts.audit.log import log_rows
 from catalog.admin.base import annotate_book_counts, link_to_books, make_name_field
 from catalog.authors.merging import merge_authors
@@ -55,7 +62,7 @@ class AliasInline(TabularInline):
 
 
 @admin.register(Author)
-class AuthorAdmin(PictureAdminMixin, AuditedAdmin):
+class AuthorAdmin(PictureAdminMixin, SerialisedEdits, AuditedAdmin):
     """Authors of books. An action merges several of them into one."""
 
     form = AuthorForm

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import TabularInline
 from unfold.decorators import display
 
-from accounts.admin_tools import Column, ExportAdmin, PermittedLinks, RelatedRowsAdmin
+from accounts.admin_tools import Column, ExportAdmin, PermittedLinks, RelatedRowsAdmin, SerialisedEdits
 from accounts.audit.log import log_rows
 from catalog.admin.base import TagActionAdmin
 from catalog.admin.book_form import BookForm
@@ -76,7 +76,7 @@ def _join_all(names: Mapping[int, Sequence[str]]) -> dict[int, str]:
 
 
 @admin.register(Book)
-class BookAdmin(PictureAdminMixin, BookImportAdmin, RelatedRowsAdmin, ExportAdmin, TagActionAdmin):
+class BookAdmin(PictureAdminMixin, SerialisedEdits, BookImportAdmin, RelatedRowsAdmin, ExportAdmin, TagActionAdmin):
     """Books, with links to their products and sales. Actions add a tag to many books, or remove it from them."""
 
     form = BookForm

@@ -27,6 +27,8 @@ class TagRowForm(forms.ModelForm):
         super().__init__(*args, **kwargs)
         hidden = self.fields["hidden"]
         hidden.widget.attrs["aria-label"] = f"{self.instance.name}: {hidden.label}"
+        # Without the shown value, a list that was opened earlier would show tags again that staff have hidden since.
+        hidden.show_hidden_initial = True
 
 
 class TagForm(forms.ModelForm):

@@ -4,6 +4,7 @@ from django.db.models import Model
 from django.http import HttpRequest
 from unfold.admin import StackedInline
 
+from accounts.admin_tools import ConcurrentEditForm
 from catalog.details.models import BookDetails
 
 
@@ -11,6 +12,7 @@ class BookDetailsInline(StackedInline):
     """The details of a book. Permission to change the book includes permission to change its details."""
 
     model = BookDetails
+    form = ConcurrentEditForm
     autocomplete_fields = ["translators", "illustrators"]
     tab = True
 

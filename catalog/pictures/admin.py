@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminFileFieldWidget, UnfoldBooleanWidget
 
+from accounts.admin_tools import ConcurrentEditForm
 from catalog.pictures.files import show_photo, show_uploaded_cover
 from catalog.pictures.services import COVER, PHOTO, PictureColumn, set_picture
 from common.pictures import MAX_BYTES, EncodedPicture, PictureTooLarge
@@ -20,7 +21,7 @@ from common.web import accept_files
 PICTURE_FIELDS = ("shown_picture", "picture", "removes_picture")
 
 
-class PictureForm(forms.ModelForm):
+class PictureForm(ConcurrentEditForm):
     """A form of a row with a picture. The picture is decoded here, so that a refusal is an error of its field."""
 
     kept: ClassVar[PictureColumn]

@@ -18,9 +18,8 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
-from accounts.admin_tools import CompletedInput
+from accounts.admin_tools import CompletedInput, ConcurrentEditForm
 from catalog.tag_names import find_tag_named, list_frequent_tags, suggest_tag_names
-from shop.admin.concurrent_edits import ConcurrentEditForm
 from shop.models import Product, Sale, SaleItem
 from shop.money import get_decimals, to_cents, to_units
 from shop.products.price_changes import (
@@ -161,9 +160,6 @@ class SaleForm(ConcurrentEditForm):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        for name in ("tag", "percent"):
-            if name in self.fields:
-                self.fields[name].show_hidden_initial = False
         if "tag" in self.fields:
             self.fields["tag"].widget.names = list_frequent_tags()
 

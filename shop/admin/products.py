@@ -20,11 +20,11 @@ from accounts.admin_tools import (
     ExportAdmin,
     Question,
     RelatedRowsAdmin,
+    SerialisedEdits,
     ask_for_confirmation,
     is_confirmed,
 )
 from catalog.values import normalise_isbn
-from shop.admin.concurrent_edits import SerialisedEdits
 from shop.admin.forms import ProductActionForm, ProductForm
 from shop.admin.prices import PriceChangeAdmin
 from shop.admin.product_import import ProductImportAdmin

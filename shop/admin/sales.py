@@ -16,10 +16,9 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin, TabularInline
 from unfold.decorators import display
 
-from accounts.admin_tools import BigTableAdmin, Column, ExportAdmin, PermittedLinks
+from accounts.admin_tools import BigTableAdmin, Column, ExportAdmin, PermittedLinks, SerialisedEdits
 from catalog.models import Tag
 from common import clock
-from shop.admin.concurrent_edits import SerialisedEdits
 from shop.admin.forms import MAX_NAMED_PRODUCTS, SaleForm, SaleItemForm, join_titles
 from shop.delivery.vat import format_rate
 from shop.models import Sale, SaleItem

@@ -128,9 +128,9 @@ class NotSent(OrderStateRefused):
 
 
 class RefundedMeanwhile(Refused):
-    """Less is left to refund than was shown: the form was sent twice, or another member of staff refunds as well."""
+    """The form was sent twice, or another member of staff has refunded or sent the order since it was shown."""
 
-    message = _("it has another refund since this page was shown: check what is left")
+    message = _("it was refunded or sent since this page was shown: check what is left")
 
 
 class NothingToRefund(Refused):

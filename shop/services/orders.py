@@ -17,7 +17,7 @@ from shop.delivery.tracking import Tracking
 from shop.models import EventKind, Order, OrderState
 from shop.money import format_money
 from shop.services import refunds, stock
-from shop.services.errors import OrderNotFound, OrderStateRefused
+from shop.services.errors import OrderNotFound, OrderStateRefused, RefundedMeanwhile
 from shop.services.order_steps import lock_order, record_step
 from shop.services.payments import REFUND_REASONS, ask_soon
 
@@ -104,10 +104,13 @@ def _cancel_order(order_id: int, by: User | None) -> Order:
 
 
 @repeat_after_conflict
-def mark_order_sent(order_id: int, by: User | None = None, tracking: Tracking = NO_TRACKING) -> Order:
+def mark_order_sent(
+    order_id: int, by: User | None = None, tracking: Tracking = NO_TRACKING, shown_copies: int | None = None
+) -> Order:
     """Mark a paid order as sent. Does nothing when repeated.
 
-    Raises OrderNotFound and OrderStateRefused, also for a sent order with another parcel than ``tracking``.
+    shown_copies: those that were to be sent when the form was shown. Raises OrderNotFound, RefundedMeanwhile and
+    OrderStateRefused, also for a sent order with another parcel than ``tracking``.
     """
     with transaction.atomic():
         order = _lock_order_for(None, order_id)
@@ -117,6 +120,9 @@ def mark_order_sent(order_id: int, by: User | None = None, tracking: Tracking = 
             return order
         if order.state != OrderState.PAID:
             raise OrderStateRefused(_NOT_SENDABLE[OrderState(order.state)])
+        # The parcel may have copies that were refunded after its packing slip was printed.
+        if shown_copies not in (None, stock.count_copies_to_send(order)):
+            raise RefundedMeanwhile
         order.state, order.sent_at = OrderState.SENT, clock.now()
         order.carrier, order.tracking_number = tracking
         order.save(update_fields=["state", "sent_at", "carrier", "tracking_number"])

@@ -118,15 +118,16 @@ def refund_order(
     with_delivery: bool = False,
     reason: str = REFUNDED_BY_STAFF,
     shown_left: int | None = None,
+    shown_copies: int | None = None,
 ) -> Refund:
     """Refund an order that was paid, and tell the buyer: an amount, copies, or all that is left.
 
     amount: in cents, as a lower price of all lines. quantities: copies by id of the order's line; with_delivery: what
     is left of the price of delivery as well. Neither: everything, only for an order that was sent; an order that was
     not sent is cancelled instead. Its copies return to the stock and are not sent; those of an order that was sent do
-    not return. shown_left: the cents that were left when the form was shown. Raises OrderNotFound, NotRefundable (no
-    payment, or nothing left), RefundedMeanwhile, NotSent (also without a copy to send), RefundTooLarge and
-    NothingToRefund (an amount of 0, or no copies).
+    not return. shown_left, shown_copies: the cents that were left, and the copies that were to be sent, when the form
+    was shown. Raises OrderNotFound, NotRefundable (no payment, or nothing left), RefundedMeanwhile, NotSent (also
+    without a copy to send), RefundTooLarge and NothingToRefund (an amount of 0, or no copies).
     """
     with transaction.atomic():
         try:
@@ -134,6 +135,9 @@ def refund_order(
         except Order.DoesNotExist:
             raise OrderNotFound from None
         if shown_left is not None and _find_refundable_payment(order).left != shown_left:
+            raise RefundedMeanwhile
+        # A parcel has the copies that staff meant to keep.
+        if shown_copies not in (None, stock.count_copies_to_send(order)):
             raise RefundedMeanwhile
         refund = add_order_refund(
             order, by, amount=amount, quantities=quantities, with_delivery=with_delivery, reason=reason

@@ -14,7 +14,7 @@ from common.database import repeat_after_conflict
 from mirror.relay import hint
 from mirror.utils import after_commit
 from shop import shortages
-from shop.models import OrderLine, Product
+from shop.models import Order, OrderLine, OrderState, Product
 
 Quantities = Mapping[int, int]  # product id -> copies
 
@@ -32,6 +32,11 @@ def get_order_quantities(order_id: int) -> dict[int, int]:
     back = Coalesce(Sum("refunds__quantity", filter=Q(refunds__is_unsent=True)), 0)
     lines = OrderLine.objects.filter(order_id=order_id).annotate(kept=F("quantity") - back)
     return dict(lines.values_list("product_id", "kept"))
+
+
+def count_copies_to_send(order: Order) -> int:
+    """Return the number of copies of an order that waits to be sent; 0 in other states."""
+    return sum(get_order_quantities(order.pk).values()) if order.state == OrderState.PAID else 0
 
 
 def reserve_copies(lines: Quantities) -> None:

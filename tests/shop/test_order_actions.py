@@ -320,7 +320,7 @@ def test_a_refund_needs_an_explicit_choice(staff: Client, buyer: User) -> None:
     assert "Everything that is left: €10.00" in page
     form = page.split('value="refund"')[0].rpartition("<form")[2]
     assert "checked" not in form
-    assert re.findall(r' value="([^"]+)"', form)[1:] == ["1000"], "nothing is chosen: the token, and what is left"
+    assert re.findall(r' value="([^"]+)"', form)[1:] == ["1000", "0"], "nothing is chosen: the token, and what is left"
     empty = "Amount: Type an amount, or choose copies, delivery or everything that is left."
     for typed in ({}, {"amount": "", line: ""}, {line: "0"}, {"reason": "A torn page."}):
         assert empty in take(staff, order, "refund", **typed)
@@ -339,7 +339,7 @@ def test_a_refund_that_is_sent_twice_is_made_once(staff: Client, buyer: User) ->
     (left,) = re.findall(r'name="shown_left" value="(\d+)"', page)
     typed = {"shown_left": left, "amount": "2.50"}
     assert "Refund ordered: €2.50." in take(staff, order, "refund", **typed)
-    why = "it has another refund since this page was shown: check what is left"
+    why = "it was refunded or sent since this page was shown: check what is left"
     assert f"Not changed: #{order.pk} ({why})" in take(staff, order, "refund", **typed)
     # Also from a page that was loaded again after the first refund had arrived.
     make_payments_due()
@@ -347,6 +347,31 @@ def test_a_refund_that_is_sent_twice_is_made_once(staff: Client, buyer: User) ->
     assert why in take(staff, order, "refund", **typed)
     assert "Refund ordered: €2.50." in take(staff, order, "refund", amount="2.50")
     assert Refund.objects.count() == 2
+
+
+def test_a_refund_of_copies_is_refused_after_they_were_sent(staff: Client, paid: Order) -> None:
+    bought = {f"copies_{paid.lines.get().pk}": "1"}
+    refund = read_copies_shown(staff, paid)[1]
+    assert refund == "1"
+    take(staff, paid, "send")
+    assert "it was refunded or sent since" in take(staff, paid, "refund", shown_copies=refund, **bought)
+    assert not Refund.objects.exists(), "its buyer would keep the copy and the money"
+    assert "Refund ordered" in take(staff, paid, "refund", shown_copies=read_copies_shown(staff, paid)[0], **bought)
+
+
+def test_sending_is_refused_after_a_refund_of_a_copy(staff: Client, buyer: User) -> None:
+    order = make_paid(buyer, "two", quantity=2)
+    (copies, _copies) = read_copies_shown(staff, order)
+    assert copies == "2"
+    refund_order(order.pk, quantities={order.lines.get().pk: 1})
+    assert "it was refunded or sent since" in take(staff, order, "send", shown_copies=copies)
+    assert order.state == OrderState.PAID, "its packing slip may name the refunded copy"
+    assert "Marked as sent." in take(staff, order, "send", shown_copies=read_copies_shown(staff, order)[0])
+
+
+def read_copies_shown(staff: Client, order: Order) -> list[str]:
+    page = staff.get(f"{LIST}{order.pk}/change/").content.decode()
+    return re.findall(r'name="shown_copies" value="(\d+)"', page)
 
 
 def test_the_list_names_guests(staff: Client, paid: Order) -> None:

@@ -7,7 +7,8 @@ import orjson
 
 from catalog.library.formats.services import WANT
 from catalog.lists.models import MAX_DESCRIPTION_LENGTH, MAX_LISTS, MAX_NAME_LENGTH, Order
-from catalog.shelves.models import Privacy
+from catalog.shelves.models import Privacy, Shelf
+from common.text import remove_invisible
 
 
 class Export(NamedTuple):
@@ -33,9 +34,10 @@ def read_export(text: str) -> Export | None:
 def _read_details(found: Mapping[str, Any]) -> dict[str, Any]:
     shelves, lists = {}, {}
     for one in found.get("shelves", ()):
-        shelves[str(one["name"])] = _choose(one["privacy"], Privacy)
+        if one["name"] in Shelf.values:
+            shelves[one["name"]] = _choose(one["privacy"], Privacy)
     for one in found.get("lists", ())[:MAX_LISTS]:
-        name = _read_text(one["name"], MAX_NAME_LENGTH)
+        name = _read_text(" ".join(str(one["name"]).split()), MAX_NAME_LENGTH)
         lists[name] = {
             "name": name,
             "description": _read_text(one["description"], MAX_DESCRIPTION_LENGTH),
@@ -52,8 +54,8 @@ def _choose(value: Any, choices: type[Privacy | Order]) -> str:
 
 
 def _read_text(value: Any, limit: int) -> str:
-    # PostgreSQL stores no NUL.
-    return str(value).replace("\0", "").strip()[:limit]
+    """Return a text without invisible characters, as the form of a list leaves it."""
+    return remove_invisible(str(value)).strip()[:limit]
 
 
 def _build_row(book: Mapping[str, Any]) -> dict[str, str]:

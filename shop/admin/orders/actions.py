@@ -19,6 +19,7 @@ from shop.selectors.order_states import TO_SEND
 from shop.services.order_work import add_note, change_tracking, resend_confirmation
 from shop.services.orders import cancel_order, mark_order_sent
 from shop.services.refunds import REFUNDED_BY_STAFF, load_refundable_parts, refund_order
+from shop.services.stock import count_copies_to_send
 
 
 class OrderActions(NamedTuple):
@@ -79,9 +80,10 @@ def list_actions(order: Order) -> OrderActions:
 
 
 def make_refund_form(order: Order, data: QueryDict | None = None) -> RefundForm:
-    """Return the form of a refund, with what is left of the order. Three queries."""
+    """Return the form of a refund, with what is left of the order. Four queries."""
     payment = order.payments.filter(state=PaymentState.SUCCEEDED).first()
-    return RefundForm(data, parts=load_refundable_parts(order), left=payment.left if payment else 0)
+    left, copies = payment.left if payment else 0, count_copies_to_send(order)
+    return RefundForm(data, parts=load_refundable_parts(order), left=left, copies=copies)
 
 
 class PageOfOrder(PackingSlips):
@@ -103,7 +105,7 @@ class PageOfOrder(PackingSlips):
     def take_action(self, action: str, row: Order, by: Any, form: Any) -> str:
         match action:
             case "send":
-                mark_order_sent(row.pk, by, form.make_tracking())
+                mark_order_sent(row.pk, by, form.make_tracking(), form.cleaned_data["shown_copies"])
                 return gettext("Marked as sent.")
             case "track":
                 change_tracking(row.pk, by, form.make_tracking())

@@ -16,20 +16,22 @@ from shop.models import Order
 from shop.models.event import MAX_NOTE
 from shop.money import format_money
 from shop.services.refunds import RefundablePart
+from shop.services.stock import count_copies_to_send
 
 DELIVERY: Final = "with_delivery"
 NUMBER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ./-]{0,39}")
 
 
 class TrackingForm(forms.Form):
-    """The carrier and the number of a parcel."""
+    """The carrier and the number of a parcel. shown_copies: those to be sent when the form is shown."""
 
+    shown_copies = forms.IntegerField(required=False, widget=forms.HiddenInput)
     carrier = forms.ChoiceField(label=_("carrier"), required=False)
     number = forms.CharField(label=_("tracking number"), required=False, max_length=40)
 
     def __init__(self, data: QueryDict | None = None, *, order: Order) -> None:
         now = Tracking(order.carrier, order.tracking_number)
-        super().__init__(data, initial=now._asdict())
+        super().__init__(data, initial={**now._asdict(), "shown_copies": count_copies_to_send(order)})
         names = list(settings.SHOP_CARRIERS)
         # The carrier of this order may have left the settings.
         if now.carrier and now.carrier not in names:
@@ -63,16 +65,20 @@ class NoteForm(forms.Form):
 class RefundForm(forms.Form):
     """A refund of everything that is left, of an amount, or of copies and delivery. The staff member chooses one.
 
-    parts: what is left of each line. left: what is left of the payment, in cents.
+    parts: what is left of each line. left: what is left of the payment, in cents. copies: those to be sent.
     """
 
     shown_left = forms.IntegerField(widget=forms.HiddenInput)
+    # Its name is also that of a field of the form beside it.
+    shown_copies = forms.IntegerField(required=False, widget=forms.HiddenInput({"id": "id_refund_shown_copies"}))
     everything = forms.BooleanField(required=False)
     amount = MoneyField(label=_("amount"), required=False)
     reason = forms.CharField(label=_("reason for the buyer"), required=False, max_length=200)
 
-    def __init__(self, data: QueryDict | None = None, *, parts: Iterable[RefundablePart], left: int) -> None:
-        super().__init__(data, initial={"shown_left": left})
+    def __init__(
+        self, data: QueryDict | None = None, *, parts: Iterable[RefundablePart], left: int, copies: int
+    ) -> None:
+        super().__init__(data, initial={"shown_left": left, "shown_copies": copies})
         self.left = left
         words = _("everything that is left: %(amount)s")
         self.fields["everything"].label = words % {"amount": format_money(left)}
@@ -109,7 +115,7 @@ class RefundForm(forms.Form):
     def get_choice(self) -> dict[str, Any]:
         """Return what to refund, as the arguments of ``refund_order``."""
         given = self.cleaned_data
-        choice: dict[str, Any] = {"shown_left": given["shown_left"]}
+        choice: dict[str, Any] = {name: given[name] for name in ("shown_left", "shown_copies")}
         if given["everything"]:
             return choice
         if not self._has_parts(given):

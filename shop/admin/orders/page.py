@@ -14,13 +14,12 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 
-from accounts.admin_tools import Column, ExportAdmin
+from accounts.admin_tools import Column, ConcurrentEditForm, ExportAdmin, SerialisedEdits
 from accounts.models import User
 from common import clock
 from common.ids import parse_id
 from common.text import fold
 from shop.addresses.countries import get_country_name
-from shop.admin.concurrent_edits import ConcurrentEditForm, SerialisedEdits
 from shop.admin.orders.actions import PageOfOrder
 from shop.admin.orders.filters import PaymentFilter
 from shop.admin.orders.inlines import EventInline, InvoiceInline, LineInline, PaymentInline

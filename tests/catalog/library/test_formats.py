@@ -1,5 +1,6 @@
 """Files of other services: encodings, delimiters, columns and the quirks of their cells."""
 
+import json
 from datetime import date
 
 import pytest
@@ -160,6 +161,23 @@ def test_json_that_is_no_export_is_refused(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(files, "MAX_ROWS", 1)
     with pytest.raises(FileRefused, match="more than"):
         read_table(b'{"books": [' + b", ".join([book + b', "readings": []}'] * 2) + b"]}")
+
+
+def test_an_edited_export_cannot_bring_what_no_form_accepts() -> None:
+    """Unknown shelves, and names with line ends, NUL or invisible characters, which PostgreSQL or pages cannot take."""
+    export = {
+        "shelves": [{"name": "read", "privacy": "me"}, {"name": "re\0ad", "privacy": "me"}],
+        "lists": [{"name": "a\u202eb\0\nc", "description": "x\0\u200b\ny", "privacy": "public", "order": "hand"}],
+        "books": [
+            {"title": "x", "authors": [], "isbn": "", "shelf": "read", "rating": None, "shelved_on": None}
+            | {"review": "", "lists": [], "readings": []}
+        ],
+    }
+    details = read_table(json.dumps(export).encode()).details
+    assert details["shelves"] == {"read": "me"}
+    assert [(name, one["name"], one["description"]) for name, one in details["lists"].items()] == [
+        ("ab c", "ab c", "x\ny")
+    ]
 
 
 @pytest.mark.parametrize(

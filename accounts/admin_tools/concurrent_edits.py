@@ -4,9 +4,12 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from django import forms
+from django.db import connection
 from django.http import HttpRequest, QueryDict
 from django.utils.translation import gettext
 from unfold.admin import ModelAdmin
+
+from accounts.admin_tools.changes import format_value
 
 
 class ConcurrentEditForm(forms.ModelForm):
@@ -21,8 +24,9 @@ class ConcurrentEditForm(forms.ModelForm):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         if self.instance.pk is not None:
-            for field in self.fields.values():
-                field.show_hidden_initial = True
+            for name, field in self.fields.items():
+                # Fields that are not the row's own have no value that another editor could change.
+                field.show_hidden_initial = name in self.initial and not field.disabled
 
     def clean(self) -> dict[str, Any]:
         super().clean()
@@ -38,32 +42,39 @@ class ConcurrentEditForm(forms.ModelForm):
 
     def _was_changed_elsewhere(self, name: str) -> bool:
         """Return whether the stored value differs from both the shown and the typed value."""
-        bound, now = self[name], self._make_hidden_values(name)
+        bound, now, sent = self[name], self._make_hidden_values(name), QueryDict(mutable=True)
+        sent.update(self.data)
         is_same = all(
-            _normalise_newlines(self.data.get(key, value)) == _normalise_newlines(value) for key, value in now.items()
+            _normalise_newlines(sent.getlist(key, values)) == _normalise_newlines(values) for key, values in now.items()
         )
         return not is_same and self.fields[name].has_changed(bound.initial, bound.data)
 
-    def _make_hidden_values(self, name: str) -> dict[str, str]:
+    def _make_hidden_values(self, name: str) -> dict[str, list[str]]:
         """Return the names and values of the hidden fields that a page with the present value would have."""
         bound, field = self[name], self.fields[name]
         value = field.prepare_value(bound.initial)
+        if isinstance(field, forms.ModelMultipleChoiceField):  # one hidden field for each row, with the same name
+            return {bound.html_initial_name: [str(pk) for pk in value]}
         widget = field.hidden_widget().get_context(bound.html_initial_name, value, {})["widget"]
-        return {part["name"]: part["value"] or "" for part in widget.get("subwidgets", [widget])}
+        return {part["name"]: [part["value"] or ""] for part in widget.get("subwidgets", [widget])}
 
     def _refuse(self, name: str) -> None:
         now, data = self._make_hidden_values(name), QueryDict(mutable=True)
         data.update(self.data)
-        for key, value in now.items():
-            data[key] = value
+        for key, values in now.items():
+            data.setlist(key, values)
         self.data = data
+        if isinstance(self.fields[name], forms.ModelChoiceField):
+            shown = format_value(self.fields[name], self[name].initial)
+        else:
+            shown = " ".join(value for values in now.values() for value in values)
         text = gettext("Someone else changed this to: %(now)s. To replace it with your value, save again.")
-        self.add_error(name, text % {"now": " ".join(now.values())})
+        self.add_error(name, text % {"now": shown})
 
 
-def _normalise_newlines(text: str) -> str:
+def _normalise_newlines(texts: Sequence[str]) -> list[str]:
     """Replace the line endings that browsers send (CR LF) with those of stored text (LF)."""
-    return text.replace("\r\n", "\n")
+    return [text.replace("\r\n", "\n") for text in texts]
 
 
 class SerialisedEdits(ModelAdmin):
@@ -71,7 +82,8 @@ class SerialisedEdits(ModelAdmin):
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
         found = super().get_object(request, object_id, from_field)
-        if found is None or request.method != "POST":
+        # Some pages only read the row, outside of a transaction.
+        if found is None or request.method != "POST" or not connection.in_atomic_block:
             return found
         # The lock, then the row again: the row read before the lock may be older than the save of another editor.
         same = self.model._default_manager.filter(pk=found.pk)
