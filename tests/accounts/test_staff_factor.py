@@ -215,7 +215,7 @@ def test_a_superuser_can_remove_lost_factors(staff: User) -> None:
 
 def test_other_staff_cannot_remove_factors(staff: User) -> None:
     support = User.objects.create_user("support", password=PASSWORD, is_staff=True)
-    make_roles(Group, Permission)
+    make_roles(Group, Permission, ["support"])
     support.groups.add(Group.objects.get(name="support"))
     alice = User.objects.create_user("alice")
     add_app(alice)

@@ -9,12 +9,12 @@ from playwright.sync_api import Page, Route, expect
 from pytest_django.live_server_helper import LiveServer
 
 from accounts.models import User
-from mirror.upkeep.rebuild import rebuild
 from social.models import Post
 from social.services.posts import create_post
 from tests.browser.conftest import PHONE, Audit, OpenPage
 from tests.support.catalog.make import make_book
 from tests.support.social.timelines import warm_up
+from tests.support.warm_mirrors import rebuild
 
 pytestmark = pytest.mark.django_db(transaction=True)
 FAMILY = "👩‍👩‍👧‍👦"

@@ -24,6 +24,7 @@ from mirror.upkeep import rebuild, sweeper
 from mirror.warm import marker, triggers
 from tests.projects.mirrortest.mirrors import ItemMirror
 from tests.projects.mirrortest.models import Group
+from tests.support import warm_mirrors
 from tests.support.mirror import world
 from tests.support.mirror.items import make
 
@@ -35,7 +36,7 @@ def recorded(committed: None, no_hints: None) -> None:
     """Record the layouts of this process, as ``migrate`` does, and begin with warm mirrors."""
     layouts.record("default")
     triggers.forget()
-    rebuild.rebuild()
+    warm_mirrors.rebuild(warm_mirrors.ALL)
 
 
 @contextmanager

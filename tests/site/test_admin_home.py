@@ -284,7 +284,7 @@ def test_menu_has_every_list_once() -> None:
 
 @pytest.mark.parametrize("role", sorted(ROLES))
 def test_each_role_has_a_home_whose_links_it_may_follow(client: Client, role: str) -> None:
-    make_roles(Group, Permission)
+    make_roles(Group, Permission, [role])
     order = make_order(None, make_product(stock=0), state=OrderState.SENT, paid_at=timezone.now())
     paid = {"amount": 1250, "state": PaymentState.SUCCEEDED, "refunded": 1250}
     payment = Payment.objects.create(order=order, key="p", **paid)

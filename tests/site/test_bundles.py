@@ -52,6 +52,7 @@ def test_a_second_collection_writes_the_same_bundles(collected: Path) -> None:
     assert {name: (collected / name).read_bytes() for name in BUNDLES} == before
 
 
+@pytest.mark.only_on("sqlite")  # where the other tests collect the files, too
 @pytest.mark.django_db
 @pytest.mark.parametrize("path", ["/", "/books/", "/about/"])
 def test_a_first_visit_loads_few_and_small_files(path: str, collected: Path, client: Client) -> None:

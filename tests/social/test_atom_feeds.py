@@ -14,11 +14,11 @@ from catalog.models import Author
 from catalog.shelves.models import Privacy, Shelf, ShelfEntry, ShelfSettings
 from catalog.shelves.services import put_on_shelf, rate_book
 from mirror.relay.drains import drain_all
-from mirror.upkeep.rebuild import rebuild
 from social.models import Block, Post
 from social.reviews.services import Draft, write_review
 from social.services.posts import create_post, edit_post, hide_post
 from tests.support.catalog.make import make_book
+from tests.support.warm_mirrors import rebuild
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ATOM = "{http://www.w3.org/2005/Atom}"

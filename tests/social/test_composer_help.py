@@ -6,9 +6,9 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
-from mirror.upkeep.rebuild import rebuild
 from social.models import Block, Post
 from tests.support.catalog.make import make_book
+from tests.support.warm_mirrors import rebuild
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

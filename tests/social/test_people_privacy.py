@@ -21,7 +21,7 @@ from social.models import Follow, Mention, Post
 from social.services import people
 from social.services.posts import create_post
 from social.urls import urlpatterns
-from tests.support.warm_mirrors import rebuild
+from tests.support.warm_mirrors import rebuild, without_drains
 
 ACCEPT: tuple[dict[str, str], ...] = ({}, {"Accept": "application/json"}, {"HX-Request": "true"})
 TAG = "swords"
@@ -44,6 +44,12 @@ class Town:
     """
 
     def __init__(self) -> None:
+        with without_drains():
+            self._make_rows()
+        rebuild()
+        drain_all()
+
+    def _make_rows(self) -> None:
         self.blocker, self.blocked, self.carol = (
             User.objects.create(username=name, shows_logins=True) for name in ("Xanthippe", "Berengar", "Carol")
         )
@@ -64,8 +70,6 @@ class Town:
         people.block(self.blocker.pk, self.blocked.pk)
         pairs = ((self.blocker, self.blocked), (self.blocked, self.blocker))
         Follow.objects.bulk_create(Follow(follower=one, followee=other) for one, other in pairs)
-        rebuild()
-        drain_all()
 
     def other(self, viewer: User) -> User:
         return self.blocked if viewer == self.blocker else self.blocker

@@ -34,7 +34,7 @@ from social.services import people
 from social.services.likes import NoSuchPost, like_post
 from social.services.posts import create_post, hide_post, unhide_post
 from tests.support.social.notifications import read_both_ways
-from tests.support.warm_mirrors import rebuild
+from tests.support.warm_mirrors import rebuild, without_drains
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -61,6 +61,12 @@ class Library:
     """Olga's shelves, each with one book and a different privacy."""
 
     def __init__(self) -> None:
+        with without_drains():
+            self._make_rows()
+        rebuild()
+        drain_all()
+
+    def _make_rows(self) -> None:
         names = ("owner", "follower", "stranger", "blocked", "blocking")
         self.people = {name: User.objects.create(username=f"Olga {name}") for name in names}
         self.owner = self.people["owner"]
@@ -73,8 +79,6 @@ class Library:
         people.unfollow(self.people["stranger"].pk, self.owner.pk)
         people.block(self.owner.pk, self.people["blocked"].pk)
         people.block(self.people["blocking"].pk, self.owner.pk)
-        rebuild()
-        drain_all()
 
     def client(self, name: str) -> Client:
         client = Client()

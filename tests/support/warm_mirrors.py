@@ -1,7 +1,9 @@
 """Warm mirrors quickly: those of the site, or those of the mirror's own tests."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
+import pytest
 from django.db import connections
 from redis import Redis
 
@@ -14,7 +16,7 @@ from mirror.outbox import changes
 from mirror.redis import naming
 from mirror.redis.clients import relay_client
 from mirror.redis.session import Session
-from mirror.relay import drains
+from mirror.relay import drains, hints
 from mirror.testing.warm import find_filled_tables, list_readers, make_warm
 from mirror.upkeep import heartbeat, replay
 from mirror.upkeep import rebuild as mirror_rebuild
@@ -39,6 +41,14 @@ def rebuild(names: Iterable[str] = SITE) -> None:
     if left := [name for name in names if name not in done]:
         mirror_rebuild.rebuild(left)
     heartbeat.beat(redis)
+
+
+@contextmanager
+def without_drains() -> Iterator[None]:
+    """Drain nothing after the commits in this block: a rebuild that follows writes all rows at once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hints, "flush", hints._due.take_all)
+        yield
 
 
 def catch_up() -> None:

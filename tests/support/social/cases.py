@@ -22,7 +22,7 @@ class Dispute:
     """alice has written a post, which bob reports to the moderators carol and dora."""
 
     def __init__(self) -> None:
-        make_roles(Group, Permission)  # the flush of transactional tests deletes the groups
+        make_roles(Group, Permission, ["moderator"])  # the flush of transactional tests deletes the groups
         self.alice, self.bob = (make_reader(name) for name in ("alice", "bob"))
         self.carol, self.dora = (make_moderator(name) for name in ("carol", "dora"))
         self.post: Post = create_post(self.alice.pk, "You are all fools <b>")

@@ -4,6 +4,8 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from django.db import transaction
+
 from accounts.models import User
 from mirror import registry
 from mirror.redis.recorder import Recording, record
@@ -18,6 +20,7 @@ from tests.support.warm_mirrors import catch_up
 Timeline = Callable[[int | None], PostPage]
 
 
+@transaction.atomic  # otherwise each user is committed, and drained, alone
 def make_users(*names: str) -> list[User]:
     """Create active users with these names."""
     return [User.objects.create(username=name) for name in names]
