@@ -222,9 +222,9 @@ HIDDEN_TABLES: Final = """
 @register(Tags.database)
 def check_schemas(*, databases: Sequence[str] | None = None, **kwargs: Any) -> list[CheckMessage]:
     """Check that the search path of PostgreSQL leads to one set of tables."""
-    connection = connections[setting("DATABASE")]
-    if not _is_checked(databases) or connection.vendor != "postgresql":
+    if not _is_checked(databases) or connections[setting("DATABASE")].vendor != "postgresql":
         return []
+    connection = connections[setting("DATABASE")]
     try:
         tables = [*inserts(), Change._meta.db_table]
     except ImproperlyConfigured:

@@ -101,7 +101,10 @@ def rebuilt(done: Rebuilt) -> str:
         return _("%(mirror)s: another process is rebuilding it") % {"mirror": done.mirror}
     rows = ngettext("%(count)s row", "%(count)s rows", done.rows) % {"count": done.rows}
     strays = ngettext("%(count)s stray removed", "%(count)s strays removed", done.strays) % {"count": done.strays}
-    return f"{done.mirror}: {rows}, {strays}"
+    if not done.failed:
+        return f"{done.mirror}: {rows}, {strays}"
+    failed = _("%(count)s failed, and the relay tries again") % {"count": done.failed}
+    return f"{done.mirror}: {rows}, {strays}, {failed}"
 
 
 def drained(applied: int, left: int) -> str:

@@ -5,6 +5,7 @@ Redis is emptied or replaced meanwhile, the token is missing or another one, and
 making an incomplete mirror warm. Progress is stored in SQL, so that a killed rebuild continues at its position.
 """
 
+import logging
 import uuid
 from collections.abc import Generator, Iterable
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from mirror.declare.mirrors import Mirror, TableMirror
 from mirror.kinds import kind_of
 from mirror.models import State
 from mirror.outbox import changes, spread
-from mirror.outbox.errors import raise_if_away
+from mirror.outbox.errors import raise_if_away, say
 from mirror.redis import naming
 from mirror.redis.clients import relay_client
 from mirror.redis.lease import lease
@@ -31,6 +32,7 @@ from mirror.utils.callbacks import ProgressCallback, ignore
 from mirror.verify import strays
 from mirror.warm import cold, marker, triggers
 
+logger = logging.getLogger("mirror")
 STARTS = 5  # how often a rebuild starts over before it gives up for now
 
 
@@ -42,13 +44,15 @@ class Interrupted(RuntimeError):
 class Rebuilt:
     """The result of a rebuild.
 
-    skipped: the mirror was not rebuilt, because it is warm or leased, or for a reason below. waits: cold mirrors
-    that must be warm first. faults: of triggers, because of which changes would be missed.
+    rows: all of them. failed: those that could not be written, of this run; the relay tries them again. skipped: the
+    mirror was not rebuilt, because it is warm or leased, or for a reason below. waits: cold mirrors that must be warm
+    first. faults: of triggers, because of which changes would be missed.
     """
 
     mirror: str
     rows: int = 0
     strays: int = 0
+    failed: int = 0
     skipped: bool = False
     waits: tuple[str, ...] = ()
     faults: tuple[str, ...] = ()
@@ -145,6 +149,7 @@ class _Run:
         self.redis = redis
         self.progress = progress
         self.absent = absent
+        self.failed = 0
         self.sources: list[int] = []  # ids of the source changes that were pending at the start
         self.states = State.objects.using(changes.using()).filter(mirror=mirror.name)
         self.state, _ = State.objects.using(changes.using()).get_or_create(mirror=mirror.name)
@@ -161,7 +166,7 @@ class _Run:
         removed = 0 if self._started_empty() else strays.remove(self.mirror, self.redis)
         if not self._finish():
             return None
-        return Rebuilt(self.mirror.name, self.state.rebuild_rows, removed)
+        return Rebuilt(self.mirror.name, self.state.rebuild_rows, removed, self.failed)
 
     def _all_rows(self) -> bool:
         """Drain chunk after chunk. SQL is read while Redis writes. Return False if the rebuild has to start over."""
@@ -195,7 +200,7 @@ class _Run:
                 yield _Chunk(self.mirror, rows[start : start + together], self.redis, pks if is_last else [])
 
     def _finish_chunk(self, chunk: "_Chunk") -> bool:
-        chunk.finish()
+        self.failed += chunk.finish()
         if chunk.done:
             self._note_progress(chunk.done)
         return self._still_ours()
@@ -286,20 +291,24 @@ class _Chunk:
         except Exception as error:
             raise_if_away(error)
 
-    def finish(self) -> None:
-        """Wait until the rows are written."""
+    def finish(self) -> int:
+        """Wait until the rows are written. Return the number of those that failed."""
         try:
             if self.drain is not None:
                 self.drain.finish()
-                return
+                return 0
         except Exception as error:
             raise_if_away(error)
         if not self.pks:
-            return
+            return 0
         failures: dict[str, Exception] = {}
         drains.isolate(self.mirror, self.pks, self.redis, failures, full=True)
         # The relay tries again, and quarantines changes that keep failing.
         changes.append(self.mirror.name, failures, strays=changes.INCOMPLETE)
+        # Only the first one: the others of a chunk usually fail for the same reason.
+        for pk, fault in list(failures.items())[:1]:
+            logger.error("The row %s of %s cannot be mirrored: %s", pk, self.mirror.name, say(fault), exc_info=fault)
+        return len(failures)
 
     def abandon(self) -> None:
         """Give up rows that are not written yet. Without effect on those that are."""

@@ -6,6 +6,7 @@ from django.core.management import call_command
 
 from accounts.models import User
 from demo.community.conversation import load_demo_likes
+from demo.community.profiles import load_demo_profiles
 from demo.community.reviews import load_demo_reviews
 from demo.lists import load_demo_lists
 from demo.people import load_demo_people
@@ -27,6 +28,7 @@ def load_demo() -> User:
     load_demo_reviews()
     load_demo_posts()
     load_demo_likes()
+    load_demo_profiles()
     load_demo_shop()
     ensure_sale()
     call_command("recommend", "rebuild", stdout=sys.stderr)

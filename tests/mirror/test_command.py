@@ -9,6 +9,7 @@ from mirror import registry
 from mirror.models import Change
 from mirror.outbox.changes import WHOLE
 from mirror.relay import apply
+from mirror.relay.drains import drain_all
 from mirror.upkeep import rebuild
 from tests.projects.mirrortest.models import Item, Label, Odd
 from tests.support.mirror import world
@@ -69,12 +70,30 @@ def test_status_prints_the_progress_of_an_interrupted_rebuild() -> None:
     assert "cold, 1 rows rebuilt" in run("status").out
 
 
+def test_rebuild_tells_of_rows_that_fail(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    codes = [Odd(code="a"), Odd(code="b")]
+    Odd.objects.bulk_create(codes)
+
+    def fail(row: Odd) -> None:
+        raise ZeroDivisionError("too small")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(registry.get("t'odd"), "record", fail)
+        done = run("rebuild", "t'odd")
+    assert done.code == 1
+    assert done.out == "t'odd: 2 rows, 0 strays removed, 2 failed, and the relay tries again\n"
+    [logged] = [each for each in caplog.records if each.levelname == "ERROR"]
+    assert logged.getMessage() == "The row a of t'odd cannot be mirrored: ZeroDivisionError: too small"
+    drain_all()
+    assert run("rebuild", "t'odd").out == "t'odd: 2 rows, 0 strays removed\n"
+
+
 def test_rebuild_prints_the_numbers_of_rows_and_strays(redis: Redis) -> None:
     Item.objects.create(name="a")
     redis.set("titem:999", "{}")
     assert run("rebuild", "titem", "t'odd").out == "titem: 1 row, 1 stray removed\nt'odd: 0 rows, 0 strays removed\n"
     assert run("rebuild", "titem", "--json").said == [
-        {"mirror": "titem", "rows": 1, "strays": 0, "skipped": False, "waits": [], "faults": []}
+        {"mirror": "titem", "rows": 1, "strays": 0, "failed": 0, "skipped": False, "waits": [], "faults": []}
     ]
 
 

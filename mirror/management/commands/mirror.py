@@ -103,7 +103,7 @@ class Command(ReportingCommand):
             done = rebuild.rebuild(names, progress=progress)
         rows = list(map(asdict, done))
         self.report(rows, list(map(texts.rebuilt, done)), json)
-        has_problems = any(each.faults for each in done)
+        has_problems = any(each.faults or each.failed for each in done)
         return FOUND if has_problems else OK
 
     def do_verify(self, *, names: list[str], sample: int | None, json: bool, **options: Any) -> int:

@@ -86,7 +86,7 @@ tags:hidden | 1 | 1000
 tags:hidden:names | 1 | 1000
 tag_vote:<vote_id> | votes || tag:<tag_id>
 uid:{<user_id>}:book:<book_id>:tags | votes | 1 | tags:name
-stock-alert:<alert_id> | active
+stock-alert:<alert_id> | active || tag:<tag_id>
 uid:{<user_id>}:<kind>:<product_id>:alert | active | 1 | tags:name
 shelved:<user_and_book> | entries
 shelf:<shelf>:{<user_id>} | readers | wished
