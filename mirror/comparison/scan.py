@@ -149,6 +149,10 @@ class Owned:
             starts.append(self._start)
         self._starts = (*starts, *self.retired)
 
+    def select(self, keys: Iterable[str]) -> list[str]:
+        """Return the keys that may belong to the mirror: a verification asks each mirror for each key of Redis."""
+        return [key for key in keys if key.startswith(self._starts)]
+
     def pk_of(self, key: str) -> str | None:
         """Return the row with this key of its record, or None."""
         if not self.has_records or not key.startswith(self._start):
@@ -173,8 +177,6 @@ class Owned:
 
     def has(self, key: str) -> bool:
         """Return whether ``key`` belongs to the mirror, in the present or an earlier layout."""
-        if not key.startswith(self._starts):
-            return False
         return self.is_retired(key) or self.family_of(key) is not None or self.pk_of(key) is not None
 
 
@@ -183,7 +185,7 @@ def find_absent(mirrors: Iterable[Mirror], redis: RedisClient) -> set[str]:
     left = {mirror.name: Owned(mirror) for mirror in mirrors}
     with Session(redis) as session:
         for found in keys(session):
-            left = {name: owned for name, owned in left.items() if not any(map(owned.has, found))}
+            left = {name: owned for name, owned in left.items() if not any(map(owned.has, owned.select(found)))}
             if not left:
                 break
     return set(left)

@@ -100,7 +100,7 @@ class RowVerification(Verification):
         # Looked up once, because this runs for each key of Redis.
         pk_of = self.owned.pk_of
         family_of = self.owned.family_of
-        for key in keys:
+        for key in self.owned.select(keys):
             pk = pk_of(key)
             if pk is not None:
                 self.records.add(pk)

@@ -40,7 +40,7 @@ class Windows:
 
     def collect_owners(self, keys: Sequence[str]) -> None:
         """Collect the owners of those keys in this list that are windows of the mirror."""
-        for key in keys:
+        for key in self.owned.select(keys):
             family = self.owned.family_of(key)
             if family is not None:
                 self.owners[family.owner(key, "")] = None
