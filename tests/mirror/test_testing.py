@@ -5,8 +5,11 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import transaction
 from django.db.utils import ProgrammingError
 from django.test import TestCase, TransactionTestCase
+from pytest_django.fixtures import Settings
 from redis import Redis
 
+from catalog.models import Book
+from catalog.search.models import Document
 from mirror import registry, testing
 from mirror.models import Change
 from mirror.outbox import changes
@@ -109,6 +112,23 @@ def test_first_drain_of_a_test_rebuilds_nothing(drain_mirrors: testing.Drain) ->
     assert find_item(1)
     # A rebuild of one mirror needs more than ten.
     assert len(seen.sql) < 3 * len(registry.all_mirrors())
+
+
+@pytest.mark.django_db
+def test_first_drain_of_a_test_writes_every_page_of_rows(drain_mirrors: testing.Drain, settings: Settings) -> None:
+    settings.MIRROR = {**settings.MIRROR, "CHUNK": 2}
+    Item.objects.bulk_create(Item(pk=pk, name=f"item {pk}") for pk in range(1, 6))
+    Change.objects.all().delete()  # which would write the same rows
+    drain_mirrors()
+    assert all(find_item(pk) for pk in range(1, 6))
+
+
+@pytest.mark.django_db
+def test_first_drain_of_a_test_removes_derived_rows_without_a_source(drain_mirrors: testing.Drain) -> None:
+    book = Book.objects.create(title="Emma")
+    Document.objects.create(id="b987654", text="gone", weight=1, keys=[])
+    drain_mirrors()
+    assert set(Document.objects.values_list("id", flat=True)) == {f"b{book.pk}"}
 
 
 @pytest.mark.django_db
