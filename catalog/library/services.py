@@ -9,6 +9,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from accounts.models import User
 from accounts.users import find_zone
 from catalog.library.changes import Chunk, apply_chunk, delete_empty_lists, undo_chunk
 from catalog.library.formats import SERVICES, ImportedBook, Table, read_row
@@ -163,8 +164,10 @@ def _apply_next(pk: int) -> bool:
         load = _lock(pk, State.APPLYING)
         if load is None:
             return False
+        # The lock keeps the account from becoming private until lists that everyone sees are saved.
+        reader = User.objects.select_for_update(no_key=True).get(pk=load.user_id)
         # That of the reader, as in the preview: a worker has the zone of the site.
-        today = timezone.localdate(clock.now(), find_zone(load.user.time_zone))
+        today = timezone.localdate(clock.now(), find_zone(reader.time_zone))
         rows = list(load.rows.filter(step__in=(Step.FOUND, Step.UNDONE)).order_by("number")[:CHUNK_SIZE])
         # The book may have been deleted since it was found.
         there = [row for row in rows if row.book_id]

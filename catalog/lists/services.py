@@ -69,8 +69,9 @@ def create_list(user_id: int, draft: ListDraft) -> ReadingList:
 def change_list(user_id: int, list_id: int, draft: ListDraft) -> None:
     """Change the fields of a list. Raises ListNotFound."""
     with transaction.atomic():
-        found = lock_list(user_id, list_id)
+        # Before the list, as when the account becomes private.
         draft = draft._replace(privacy=limit_privacy(user_id, draft.privacy))
+        found = lock_list(user_id, list_id)
         for field, value in draft._asdict().items():
             setattr(found, field, value)
         found.save(update_fields=list(draft._fields))

@@ -168,19 +168,26 @@ def delete_readings(user_id: int, book_id: int) -> None:
 @repeat_after_conflict
 def set_privacy(user_id: int, shelf: Shelf, privacy: Privacy) -> None:
     """Set the privacy of a shelf, as far as the account allows it (``limit_privacy``)."""
-    chosen = {PRIVACY_FIELDS[shelf]: limit_privacy(user_id, privacy)}
-    ShelfSettings.objects.update_or_create(user_id=user_id, defaults=chosen)
+    with transaction.atomic():
+        chosen = {PRIVACY_FIELDS[shelf]: limit_privacy(user_id, privacy)}
+        ShelfSettings.objects.update_or_create(user_id=user_id, defaults=chosen)
 
 
 def limit_privacy(user_id: int, privacy: str) -> str:
-    """Return a privacy level for a shelf or list of this user: a private account shows nothing to everyone. 1 query."""
-    is_private = privacy == Privacy.PUBLIC and User.objects.filter(pk=user_id, is_private=True).exists()
-    return Privacy.FOLLOWERS if is_private else privacy
+    """Return a privacy level for a shelf or list of this user: a private account shows nothing to everyone. 1 query.
+
+    In the present transaction, which keeps the account from becoming private until the level is saved.
+    """
+    if privacy != Privacy.PUBLIC:
+        return privacy
+    accounts = User.objects.select_for_update(no_key=True).filter(pk=user_id)
+    return Privacy.FOLLOWERS if True in accounts.values_list("is_private", flat=True) else privacy
 
 
 def limit_to_followers(user_id: int) -> None:
     """Show the shelves that everyone sees to followers only, in the present transaction."""
-    settings, _is_new = ShelfSettings.objects.get_or_create(user_id=user_id)
+    # The lock keeps a level that the reader chooses at the same time.
+    settings, _is_new = ShelfSettings.objects.select_for_update().get_or_create(user_id=user_id)
     for field in PRIVACY_FIELDS.values():
         if getattr(settings, field) == Privacy.PUBLIC:
             setattr(settings, field, Privacy.FOLLOWERS)
