@@ -24,6 +24,8 @@ from mirror.warm import marker
 
 def make_warm(mirrors: Sequence[Mirror], redis: RedisClient) -> None:
     """Make these mirrors warm, in this order. They must have no keys of rows that SQL does not have."""
+    if not mirrors:
+        return
     _write_rows(mirrors, redis)
     _mark_warm(mirrors, redis)
 
@@ -71,8 +73,8 @@ def _write_mirror(mirror: Mirror, filled: set[str], redis: RedisClient) -> bool:
 def find_filled_tables(mirrors: Iterable[Mirror]) -> set[str]:
     """Return the tables of these mirrors that have rows, by one statement: in a test, most tables are empty."""
     connection = connections[changes.using()]
-    tables = {_find_table(mirror) for mirror in mirrors}
-    numbered = dict(enumerate(sorted(table for table in tables if table)))
+    tables = filter(None, map(_find_table, mirrors))
+    numbered = dict(enumerate(sorted(set(tables))))
     if not numbered:
         return set()
     parts: list[str] = []
@@ -103,7 +105,7 @@ def _find_table(mirror: Mirror) -> str | None:
     return None
 
 
-def _mark_warm(mirrors: Iterable[Mirror], redis: RedisClient) -> None:
+def _mark_warm(mirrors: Sequence[Mirror], redis: RedisClient) -> None:
     _note_rebuilds([mirror.name for mirror in mirrors])
     with Session(redis) as session:
         commands: list[Command] = []
@@ -112,8 +114,7 @@ def _mark_warm(mirrors: Iterable[Mirror], redis: RedisClient) -> None:
             value = marker.value(mirror.name, session.incarnation, generation)
             commands.append(("SET", naming.marker(mirror.name), value))
             commands += marker._reset(mirror, generation)
-        if commands:
-            session.ask(commands)
+        session.ask(commands)
 
 
 def _note_rebuilds(names: Sequence[str]) -> None:
@@ -121,8 +122,6 @@ def _note_rebuilds(names: Sequence[str]) -> None:
 
     ``migrate`` has made these rows, with the layouts. Written as SQL, because ``bulk_create`` takes ten times as long.
     """
-    if not names:
-        return
     connection = connections[changes.using()]
     table = connection.ops.quote_name(State._meta.db_table)
     values = ", ".join(["(%s, 1)"] * len(names))
