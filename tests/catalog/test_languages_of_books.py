@@ -22,7 +22,7 @@ def staff(client: Client) -> Client:
 
 
 def _save(staff: Client, book: Book, language: str, title: str = "Salt") -> str:
-    form = {"title": title, "popularity": "0", "language": language}
+    form = {"title": title, "popularity": "0", "language": language, "initial-language": book.language}
     form |= {"tagging_set-TOTAL_FORMS": "0", "tagging_set-INITIAL_FORMS": "0"} | NO_DETAILS
     return staff.post(f"/admin/catalog/book/{book.pk}/change/", form, follow=True).content.decode()
 
