@@ -9,6 +9,8 @@ import logging
 import uuid
 from collections.abc import Generator, Iterable
 from dataclasses import dataclass
+from itertools import filterfalse
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from mirror import registry
@@ -104,7 +106,8 @@ class _Absent(NamedTuple):
     @classmethod
     def find(cls, mirrors: Iterable[Mirror], redis: RedisClient) -> "_Absent":
         incarnation = marker.now(redis)
-        return cls(incarnation, scan.find_absent(mirrors, redis))
+        in_redis = filterfalse(attrgetter("is_in_sql"), mirrors)
+        return cls(incarnation, scan.find_absent(in_redis, redis))
 
 
 def _rebuild_one(

@@ -122,6 +122,8 @@ def test_one_scan_finds_all_mirrors_without_a_key(redis: Redis) -> None:
         return sum(command.name == "SCAN" for command in seen.commands)
 
     assert 3 <= count_scans("tgroup", "tfollow", "t'odd") < 2 * count_scans("titem")
+    # The rows of a table mirror are in SQL.
+    assert count_scans("title_key") == 1
 
 
 def test_strays_are_removed_from_a_redis_that_came_after_the_scan(

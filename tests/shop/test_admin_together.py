@@ -14,14 +14,10 @@ from shop.services import products as services
 from tests.shop.test_shop_admin import ORDERS, PRODUCTS, SALES, act
 from tests.support.shop.checkouts import run_together
 from tests.support.shop.make import make_order, make_product, make_sale
+from tests.support.site.admin_forms import page_of, save
 
 pytestmark = pytest.mark.django_db(transaction=True)
 TOLD = "Someone else changed this"
-
-
-def page_of(row: Any) -> str:
-    """Return the URL of a row's edit page."""
-    return f"/admin/shop/{row._meta.model_name}/{row.pk}/change/"
 
 
 def form_in(response: Any) -> dict[str, str]:
@@ -42,14 +38,6 @@ def form_in(response: Any) -> dict[str, str]:
         if chosen and not re.search(r" disabled[ >=]", select.partition(">")[0] + ">"):
             found[re.findall(r' name="([^"]+)"', select)[0]] = chosen[1]
     return found
-
-
-def save(staff: Client, row: Any, sent: dict[str, str]) -> str:
-    """Send a form and return the text of the resulting page."""
-    response = staff.post(page_of(row), sent, follow=True)
-    assert response.status_code == 200
-    row.refresh_from_db()
-    return response.content.decode()
 
 
 # --- concurrent edits ------------------------------------------------------------------------------

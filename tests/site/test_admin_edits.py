@@ -15,7 +15,7 @@ from accounts.users.renaming import change_name
 from catalog.details.models import BookDetails
 from catalog.models import Author, Book, Tag
 from tests.support.catalog.make import make_book
-from tests.support.site.admin_forms import read_form
+from tests.support.site.admin_forms import page_of, read_form, save
 
 pytestmark = pytest.mark.django_db(transaction=True)
 TOLD = "Someone else changed this"
@@ -27,20 +27,8 @@ def staff(client: Client) -> Client:
     return client
 
 
-def page_of(row: Any) -> str:
-    return f"/admin/{row._meta.app_label}/{row._meta.model_name}/{row.pk}/change/"
-
-
 def open_form(staff: Client, row: Any) -> dict[str, list[str]]:
     return read_form(staff.get(page_of(row)).content.decode(), f"{row._meta.model_name}_form")
-
-
-def save(staff: Client, row: Any, sent: dict[str, Any]) -> str:
-    """Send a form, and return the text of the resulting page."""
-    response = staff.post(page_of(row), sent, follow=True)
-    assert response.status_code == 200
-    row.refresh_from_db()
-    return response.content.decode()
 
 
 def test_an_account_that_its_owner_deletes_stays_deleted(staff: Client) -> None:

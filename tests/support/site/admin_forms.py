@@ -1,6 +1,9 @@
 """The forms of the admin as a browser would send them."""
 
 from html.parser import HTMLParser
+from typing import Any
+
+from django.test import Client
 
 UNSENT = ("submit", "button", "image", "reset", "file")
 
@@ -57,3 +60,16 @@ def read_form(html: str, form_id: str) -> dict[str, list[str]]:
     reader.feed(html)
     assert reader.values, f"The page has no form {form_id}"
     return reader.values
+
+
+def page_of(row: Any) -> str:
+    """Return the address of a row's edit page."""
+    return f"/admin/{row._meta.app_label}/{row._meta.model_name}/{row.pk}/change/"
+
+
+def save(staff: Client, row: Any, sent: dict[str, Any]) -> str:
+    """Send a form, and return the text of the resulting page."""
+    response = staff.post(page_of(row), sent, follow=True)
+    assert response.status_code == 200
+    row.refresh_from_db()
+    return response.content.decode()
