@@ -41,14 +41,14 @@ class RegisterForm(FocusFirstMixin, SetPasswordMixin, forms.Form):
 
     username = NameField(
         validators=[valid_new_name],
-        help_text=_("Letters, numbers, spaces and . _ - '"),
+        help_text=_("Letters, numbers, spaces, dots, hyphens and apostrophes."),
     )
     email = AddressField(
         label=_("Email address (optional)"),
         required=False,
         help_text=_(
-            "Used to reset your password and for emails about your account and orders. "
-            "We’ll send you a link to confirm it. Never shown to other readers."
+            "Used to reset your password and for your orders. We’ll send a link to confirm it. "
+            "Never shown to other readers."
         ),
     )
     password1 = PasswordField(label=_("Password"), autocomplete="new-password", help_text=ADVICE)
