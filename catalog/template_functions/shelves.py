@@ -44,7 +44,7 @@ def show_stars(halves: int) -> SafeString:
 @remember_rendered(MAX_BYTES)
 def mean_stars(mean: float) -> SafeString:
     """Return the mean rating of many readers as a star and a number."""
-    line = '<span class="stars">{}<span class="sr-only">{} </span>{}</span>'
+    line = '<span class="stars">{}<span class="sr-only">{}</span> {}</span>'
     return format_html(line, icon("star"), gettext("Rating:"), floatformat(mean, 2))
 
 

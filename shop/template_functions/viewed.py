@@ -75,7 +75,10 @@ def last_viewed(context: Context, is_column: bool = False) -> SafeString:
 @pass_context
 def popular_books(context: Context) -> SafeString:
     """Show the most read books, below an empty cart. One round trip."""
-    return render_part(context, "shop/_popular.html", {"books": find_books(is_brief=True).books[:MAX_BOOKS]})
+    found = find_books(is_brief=True)
+    products = get_card_products(found)
+    books = [(book, render_card_price(products.get(book["id"]))) for book in found.books[:MAX_BOOKS]]
+    return render_part(context, "shop/_popular.html", {"books": books})
 
 
 @remember_rendered(MAX_BYTES)

@@ -14,7 +14,7 @@ from shop.selectors.orders import OrderView, get_order, list_orders
 from shop.services import orders as order_services
 from shop.services.errors import OrderNotFound, OrderStateRefused
 
-MAX_COVERS: Final = 5  # of one order in the list
+MAX_COVERS: Final = 4  # of one order in the list
 
 
 @require_safe

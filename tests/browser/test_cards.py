@@ -25,14 +25,24 @@ MEASURE = """cards => cards.filter(card => card.offsetParent).map(card => {
     const button = end(".button")
     return [box.top, end(".price").bottom, box.width, button?.width, button?.height].map(Math.round)
 })"""
-# The distances from the title to the author, and from the author to the series.
-# Between the texts: a line may have a padding that enlarges its links.
-GAPS = """cards => cards.map(card => [...card.querySelectorAll("h3, .card-by, .card-series")])
-    .flatMap(parts => {
-        const edge = (part, side) => part.getBoundingClientRect()[side.toLowerCase()]
-            + (side === "Top" ? 1 : -1) * parseFloat(getComputedStyle(part)[`padding${side}`]);
-        return parts.slice(1).map((part, n) => Math.round(edge(part, "Top") - edge(parts[n], "Bottom")));
-    })"""
+# Of each shown card: its line, and those of the parts that the cards of a line share.
+ROWS = """cards => cards.filter(card => card.offsetParent).map(card => {
+    const top = part => Math.round(part.getBoundingClientRect().top);
+    const parts = ["h3", ".card-by", ".card-series", ".card-end"].map(name => card.querySelector(name));
+    return [top(card), parts.map(part => part && top(part))];
+})"""
+# The distances from the rating to the price: both stand on one line.
+BASELINES = """cards => cards.flatMap(card => {
+    const ends = [".stars", ".price"].map(name => card.querySelector(`.card-end ${name}`)).filter(Boolean);
+    const lines = ends.map(end => {
+        const mark = end.appendChild(document.createElement("span"));
+        mark.style = "display: inline-block; width: 0; height: 0";
+        const line = mark.getBoundingClientRect().bottom;
+        mark.remove();
+        return line;
+    });
+    return lines.length === 2 ? [Math.round(lines[0] - lines[1])] : [];
+})"""
 
 
 @pytest.fixture
@@ -72,17 +82,19 @@ def test_phones_show_two_cards_of_a_list_beside_each_other(reader: Page) -> None
         assert find_overflows(reader, [320, 390]) == []
 
 
-def test_titles_authors_and_series_follow_each_other(reader: Page) -> None:
+def test_cards_beside_each_other_share_their_lines(reader: Page) -> None:
     for path in ("/", "/books/"):
         reader.goto(path)
         cards = reader.locator(".card")
         authors = cards.locator(".card-by").evaluate_all("each => each.map(one => [one.clientWidth, one.scrollWidth])")
         assert authors, path
         assert all(shown >= width for shown, width in authors), path
-        assert set(cards.evaluate_all(GAPS)) == {4}, path
-        shown = cards.evaluate_all(MEASURE)
-        ends = {top: {end for line, end, *_ in shown if line == top} for top, *_ in shown}
-        assert all(len(each) == 1 for each in ends.values()), path
+        lines: dict[int, list[set[int]]] = {}
+        for line, tops in cards.evaluate_all(ROWS):
+            for shared, top in zip(lines.setdefault(line, [set() for _ in tops]), tops, strict=True):
+                shared.update([] if top is None else [top])
+        assert all(len(shared) < 2 for row in lines.values() for shared in row), path
+        assert set(cards.evaluate_all(BASELINES)) == {0}, path
 
 
 # Of each shown card of the sale: its line, the width of its cover, and whether that names the author.

@@ -123,7 +123,7 @@ def test_a_book_page_has_all_its_tags_as_links(client: Client, shelf: dict[str, 
     html = client.get(f"/books/{shelf['Rails'].pk}/").content.decode()
     assert 'href="/books/?q=ruby"' in html
     assert 'href="/books/?q=%22web+%26+more%22"' in html
-    for words in ("Author 1", "2001", "4.00", "9,999 ratings elsewhere"):
+    for words in ("Author 1", "2001", "4.00", "9,999 ratings on other sites"):
         assert words in html
 
 

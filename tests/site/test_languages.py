@@ -44,7 +44,7 @@ PAGES = {
     ],
     "/books/1/": [
         ("750 BC", "公元前750年"),
-        ("1,234 ratings elsewhere", "站外 1,234 人评分"),
+        ("1,234 ratings on other sites", "站外 1,234 人评分"),
         ("English</dd>", "英语</dd>"),
     ],
     "/books/1/?explain=1": [("Behind this page", "页面背后"), (" round trips to Redis, ", "与 Redis 往返 ")],
