@@ -272,7 +272,7 @@ def test_question_of_a_short_composer_is_not_cut_with_large_letters(
         with text_size(page, percent):
             assert text.evaluate("text => text.scrollHeight <= text.clientHeight"), percent
             heights.append(text.evaluate("text => text.offsetHeight"))
-    assert heights[0] == 44
+    assert heights[0] == 60
     assert heights[1] > 100  # two lines
 
 
@@ -282,11 +282,11 @@ FIND_CONTENT = """part => {
 }"""
 
 
-def test_pages_begin_at_one_edge_and_have_one_of_three_widths(open_page: OpenPage, live_server: LiveServer) -> None:
+def test_pages_begin_and_end_at_one_edge(open_page: OpenPage, live_server: LiveServer) -> None:
     alice = User.objects.create_user("alice")
     page = sign_in(open_page(viewport={"width": 1280, "height": 900}), alice, live_server)
-    wide, reading, form = 1136, 768, 544
-    edge, beside = 72, 72 + 348  # a single column is beside its title
+    wide, reading, column, text, form = 1136, 768, 784, 680, 544
+    edge, end = 72, 72 + 1136  # a single column is beside its title, and ends where all pages end
     for left, width, paths in (
         (
             edge,
@@ -309,21 +309,20 @@ def test_pages_begin_at_one_edge_and_have_one_of_three_widths(open_page: OpenPag
             ("/home/", "/global/", "/mentions/", "/notifications/", "/help/", "/people/", "/people/requests/"),
         ),
         (
-            beside,
-            reading,
+            end - column,
+            column,
             (
                 "/accounts/sessions/",
                 "/accounts/factors/",
                 "/people/muted/",
-                "/about/",
-                "/returns/",
                 "/welcome/",
                 "/welcome/genres/",
                 "/shop/addresses/",
                 "/shop/alerts/",
             ),
         ),
-        (beside, form, ("/accounts/name/", "/notifications/settings/", "/shop/addresses/add/")),
+        (end - text, text, ("/about/", "/returns/")),
+        (end - form, form, ("/accounts/name/", "/notifications/settings/", "/shop/addresses/add/")),
     ):
         for path in paths:
             page.goto(path)
