@@ -87,9 +87,9 @@ def test_redis_and_sql_give_the_same_list(desk: Client, phone: Client, alice: Us
 def test_the_page_shows_the_last_use_of_a_session(desk: Client, phone: Client, redis: Redis) -> None:
     hour_ago = redis.time()[0] - 3600.0
     redis.zadd(keys.recent(), {read_digest(phone): hour_ago})
-    assert "last used 1\xa0hour ago" in desk.get(PATH).content.decode()
+    assert "Last used 1\xa0hour ago" in desk.get(PATH).content.decode()
     redis.zrem(keys.recent(), read_digest(phone))
-    assert "last use unknown" in desk.get(PATH).content.decode()
+    assert "Last use unknown" in desk.get(PATH).content.decode()
 
 
 def test_an_ended_session_is_logged_out_at_its_next_request(desk: Client, phone: Client) -> None:
