@@ -107,18 +107,8 @@ def authors_linked(book: Mapping[str, Any]) -> SafeString:
     return link_authors(book["author_ids"], book["authors"])
 
 
-def first_author(book: Mapping[str, Any]) -> SafeString:
-    """Return the names of one or two authors with links, and of more the first with the number of others."""
-    ids, names = book["author_ids"], book["authors"]
-    if len(names) <= MAX_NAMES:
-        return link_authors(ids, names)
-    text = ngettext("{author} and {n} other", "{author} and {n} others", len(names) - 1)
-    named = format_html(text, author=link_authors(ids[:1], names[:1]), n=count_rest(len(names)))
-    return mark_safe(close_gaps(named))
-
-
-def author_and_count(book: Mapping[str, Any], known: int = 0) -> SafeString:
-    """Return the name of the first author with a link, and the number of others with their names as a tooltip.
+def first_author(book: Mapping[str, Any], known: int = 0) -> SafeString:
+    """Return the names of one or two authors with links, and of more the first with the number of others.
 
     known: the author of the page, left out: "with" the others; nothing if there are none.
     """
@@ -127,7 +117,17 @@ def author_and_count(book: Mapping[str, Any], known: int = 0) -> SafeString:
         if not others:
             return SafeString()
         ids, names = zip(*others, strict=True)
-        return format_html(gettext("with {names}"), names=author_and_count({"author_ids": ids, "authors": names}))
+        return format_html(gettext("with {names}"), names=first_author({"author_ids": ids, "authors": names}))
+    ids, names = book["author_ids"], book["authors"]
+    if len(names) <= MAX_NAMES:
+        return link_authors(ids, names)
+    text = ngettext("{author} and {n} other", "{author} and {n} others", len(names) - 1)
+    named = format_html(text, author=link_authors(ids[:1], names[:1]), n=count_rest(len(names)))
+    return mark_safe(close_gaps(named))
+
+
+def author_and_count(book: Mapping[str, Any]) -> SafeString:
+    """Return the name of the first author with a link, and the number of others with their names as a tooltip."""
     ids, names = book["author_ids"], book["authors"]
     first, others = link_authors(ids[:1], names[:1]), names_comma().join(names[1:])
     if not others:

@@ -61,10 +61,10 @@ def test_the_page_has_books_by_popularity_and_posts_about_them(client: Client, a
 def test_cards_on_an_author_page_name_only_other_authors(client: Client, ann: Author) -> None:
     html = client.get(f"/authors/{ann.pk}/?pages=2").content.decode()
     bob = Author.objects.get(name="Bob")
-    assert html.count(f'<p class="card-by">with <a href="/authors/{bob.pk}/"><bdi>Bob</bdi></a></p>') == 1
+    assert html.count(f'<p class="card-by"><span>with <a href="/authors/{bob.pk}/"><bdi>Bob</bdi></a></span></p>') == 1
     assert html.count('class="card-by"') == 1
     cards = client.get(f"/authors/{bob.pk}/").content.decode()
-    assert f'<p class="card-by">with <a href="/authors/{ann.pk}/"><bdi>Ann</bdi></a></p>' in cards
+    assert f'<p class="card-by"><span>with <a href="/authors/{ann.pk}/"><bdi>Ann</bdi></a></span></p>' in cards
 
 
 def test_the_next_page_is_a_plain_link_or_a_part_for_htmx(client: Client, ann: Author) -> None:

@@ -94,7 +94,7 @@ def test_the_page_of_a_book_shows_two_strips(client: Client, shelf: list[Product
     assert ">Readers who bought this also bought<" in html
     assert ">Readers who viewed this bought<" in html
     assert ">65% bought it<" in html
-    assert html.count('<span class="sr-only">Rating: </span>4.25') == MAX_SHOWN - 2  # where no share is known
+    assert html.count('<span class="sr-only">Rating:</span> 4.25') == MAX_SHOWN - 2  # where no share is known
     assert html.count('class="card"') == 2 * MAX_SHOWN - 2  # two are in both, and shown once
     assert "€0.05" in html  # the price in the sale
     assert "Book &lt;1&gt;" in html
