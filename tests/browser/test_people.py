@@ -72,7 +72,7 @@ def test_a_reader_sets_up_the_account(
     page.get_by_role("button", name="Add A fine book").press("Enter")
     expect(page.get_by_role("button", name="Remove A fine book")).to_be_visible()
     page.goto("/people/requests/")
-    page.get_by_label("Your account").select_option("1")
+    page.get_by_label("Who sees your profile").select_option("1")
     page.get_by_role("button", name="Save").press("Enter")
 
     other = sign_in(open_page(), otto, live_server)

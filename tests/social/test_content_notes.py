@@ -12,7 +12,7 @@ from social.services.posts import create_post, edit_post
 from tests.support.social.timelines import make_users, warm_up
 
 JSON = {"Accept": "application/json"}
-NOTE = '<span class="muted">Content note</span> <bdi>Spoilers &amp; blood</bdi>'
+NOTE = '<span class="muted">Content note:</span> <bdi>Spoilers &amp; blood</bdi>'
 VEIL = f'<details class="veil"><summary>{NOTE}</summary><p class="post-text" dir="auto">'
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -87,7 +87,7 @@ def test_an_edit_changes_the_content_note(client: Client, town: Town) -> None:
     assert send(note="spoilers") == 200
     assert 'value="spoilers"' in client.get(f"{address}edit/").content.decode()
     page = Client().get(address).content.decode()
-    assert '<span class="muted">Content note</span> <bdi>spoilers</bdi></summary>' in page
+    assert '<span class="muted">Content note:</span> <bdi>spoilers</bdi></summary>' in page
     assert not PostVersion.objects.exists()
     # A request without the field keeps the note. The former text keeps its own when the post loses it.
     assert send(text="Second") == 200
@@ -99,7 +99,7 @@ def test_an_edit_changes_the_content_note(client: Client, town: Town) -> None:
         ("For @bob: #emma", "spoilers"),
     ]
     page = Client().get(f"{address}history/").content.decode()
-    assert page.count('<span class="muted">Content note</span> <bdi>spoilers</bdi></summary>') == 2
+    assert page.count('<span class="muted">Content note:</span> <bdi>spoilers</bdi></summary>') == 2
     assert send(note="x" * 101) == 400
 
 

@@ -165,7 +165,7 @@ def test_an_edit_is_marked_and_keeps_the_former_text(town: Town) -> None:
     assert '<span class="spoiler-text"> the butler</span>' in history
     page = town.browsers[town.bob.pk].get(f"/posts/{review.pk}/").content.decode()
     assert f'<a class="post-edited" href="/posts/{review.pk}/history/">edited</a>' in page
-    assert '<span class="muted">Content note</span> <bdi>spoilers</bdi></summary>' in page
+    assert '<span class="muted">Content note:</span> <bdi>spoilers</bdi></summary>' in page
     # A review is edited by its own form.
     edit = town.browsers[town.bob.pk].get(f"/posts/{review.pk}/edit/")
     assert edit.headers["Location"] == town.form
