@@ -146,5 +146,5 @@ def test_without_scripts_a_link_leads_to_the_review_and_back(
     expect(find_link(plain, "short")).to_be_visible()
     find_link(plain, "tall").click()
     expect(plain.get_by_role("strong")).to_have_text("ten")
-    plain.locator(".eyebrow").get_by_role("link", name="A fine book").click()
+    plain.locator("h1").get_by_role("link", name="A fine book").click()
     expect(plain).to_have_url(re.compile(f"/books/{book.pk}/$"))
