@@ -28,7 +28,7 @@ MEASURE = """cards => cards.filter(card => card.offsetParent).map(card => {
 # Of each shown card: its line, and those of the parts that the cards of a line share.
 ROWS = """cards => cards.filter(card => card.offsetParent).map(card => {
     const top = part => Math.round(part.getBoundingClientRect().top);
-    const parts = ["h3", ".card-by", ".card-series", ".card-end"].map(name => card.querySelector(name));
+    const parts = ["h3", ".card-end"].map(name => card.querySelector(name));
     return [top(card), parts.map(part => part && top(part))];
 })"""
 # The distances from the rating to the price: both stand on one line.
