@@ -134,10 +134,17 @@ class UserAdmin(
 
     def save_model(self, request: HttpRequest, obj: User, form: ModelForm, change: bool) -> None:
         """Save the user, but keep the e-mail address until the owner has verified a new one."""
+        former = form.initial.get("email", "")
         wanted = obj.email if "email" in form.changed_data else ""
         if wanted:
-            obj.email = form.initial.get("email", "")
+            obj.email = former
         super().save_model(request, obj, form, change)
+        if change and not obj.is_active and "is_active" in form.changed_data:
+            # Otherwise they would go on when the user is active again.
+            end_all_sessions(obj)
+        if former and not obj.email:
+            with use_email_language(obj):
+                addresses.report_removal(obj, former)
         if change and "username" in form.changed_data:
             keep_former_name(obj, form.initial["username"])
         if wanted:

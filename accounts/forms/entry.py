@@ -41,7 +41,7 @@ class RegisterForm(FocusFirstMixin, SetPasswordMixin, forms.Form):
 
     username = NameField(
         validators=[valid_new_name],
-        help_text=_("Letters, numbers, spaces, dots, hyphens and apostrophes."),
+        help_text=_("Letters, numbers, spaces, dots, underscores, hyphens and apostrophes."),
     )
     email = AddressField(
         label=_("Email address (optional)"),

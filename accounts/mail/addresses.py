@@ -82,6 +82,11 @@ def verify_address(user_id: int, token: str) -> bool:
     return True
 
 
+def report_removal(user: User, former: str) -> None:
+    """Notify the address that the account no longer has: its owner may not have asked for that."""
+    outgoing.queue_email("email_changed", user, to=former, email="")
+
+
 def _make_payload(change: EmailChange) -> list[object]:
     """Return the payload of a link. The session hash invalidates it after a new password or "log out everywhere"."""
     return [change.pk, change.nonce, change.user.get_session_auth_hash()[:16]]

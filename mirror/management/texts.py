@@ -115,6 +115,16 @@ def drained(applied: int, left: int) -> str:
     return text % {"count": applied, "left": left}
 
 
+def kept_back(count: int) -> str:
+    """Return the number of quarantined changes, and how they are applied."""
+    text = ngettext(
+        "%(count)s quarantined change was left out: `manage.py mirror drain --retry` tries it again",
+        "%(count)s quarantined changes were left out: `manage.py mirror drain --retry` tries them again",
+        count,
+    )
+    return text % {"count": count}
+
+
 def cold(names: str) -> str:
     """Return that SQL answers for these mirrors, and what ends it."""
     text = _("cold, so SQL answers until the relay or `manage.py mirror rebuild` has rebuilt them: %(names)s")

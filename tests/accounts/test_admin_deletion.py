@@ -11,6 +11,7 @@ from accounts.models import AccountDeletion, AuditEvent, User
 from shop.models import Order
 from tests.support.accounts.mail import deliver_emails
 from tests.support.shop.make import make_order, make_product
+from tests.support.site.admin_forms import page_of, read_form, save
 
 USERS = "/admin/accounts/user/"
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -35,6 +36,12 @@ def alice() -> User:
 def delete(client: Client, *users: User, **given: str) -> Any:
     asked = {"action": "delete_accounts", "_selected_action": [user.pk for user in users]}
     return client.post(USERS, asked | given, follow=True)
+
+
+def edit(client: Client, user: User, **values: Any) -> None:
+    """Send the form of a user with these values, as a browser does."""
+    given = read_form(client.get(page_of(user)).content.decode(), "user_form")
+    save(client, user, given | values)
 
 
 @pytest.mark.parametrize(("language", "title"), [("en", "Delete these accounts?"), ("zh-hans", "删除这些账号？")])
@@ -106,14 +113,28 @@ def test_a_missing_user_leads_back_to_the_list(client: Client, carol: User) -> N
     assert client.get(f"{USERS}4711/delete/").status_code == 302
 
 
+def test_a_user_without_the_mark_active_is_logged_out_for_good(client: Client, carol: User, alice: User) -> None:
+    reader = Client()
+    reader.force_login(alice)
+    edit(client, alice, is_active=[])
+    edit(client, alice, is_active="on")
+    assert User.objects.get(pk=alice.pk).is_active
+    assert reader.get("/accounts/").status_code == 302
+    assert deliver_emails() == []
+
+
+def test_an_address_that_staff_remove_is_told(client: Client, carol: User, alice: User) -> None:
+    edit(client, alice, email="")
+    assert User.objects.get(pk=alice.pk).email == ""
+    (letter,) = deliver_emails()
+    assert letter.to == ["alice@example.org"]
+    assert "was removed" in letter.body
+
+
 def test_emails_that_staff_cause_have_the_language_of_the_user(client: Client, carol: User, alice: User) -> None:
     User.objects.filter(pk=alice.pk).update(language="en")
     client.cookies["django_language"] = "zh-hans"
-    page = f"{USERS}{alice.pk}/change/"
-    form = client.get(page).context["adminform"].form
-    given = {name: value for name, value in form.initial.items() if isinstance(value, str)}
-    given |= {"login_stats-TOTAL_FORMS": "0", "login_stats-INITIAL_FORMS": "0"}
-    assert client.post(page, given | {"email": "new@example.org", "is_active": "on"}).status_code == 302
+    edit(client, alice, email="new@example.org")
     letters = deliver_emails()
     client.post(USERS, {"action": "remove_factors", "_selected_action": [alice.pk]})
     delete(client, alice, confirmed="yes")

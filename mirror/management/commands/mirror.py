@@ -164,7 +164,11 @@ class Command(ReportingCommand):
         self._tell_cold({name for name, warm in status.warm_mirrors().items() if before[name] and warm is False})
         # Without quarantined changes, which no drain applies.
         left = Change.objects.using(changes.using()).pending().in_order().count()
-        self.report({"applied": applied, "pending": left}, [texts.drained(applied, left)], json)
+        quarantined = Change.objects.using(changes.using()).quarantined().count()
+        lines = [texts.drained(applied, left)]
+        if quarantined:
+            lines.append(texts.kept_back(quarantined))
+        self.report({"applied": applied, "pending": left, "quarantined": quarantined}, lines, json)
         return FOUND if left else OK
 
     def do_run(self, *, once: bool, json: bool, **options: Any) -> int:
