@@ -5,12 +5,12 @@ from datetime import date
 from typing import Any, Final
 
 from catalog.library.changes.rows import Chunk, collect_changes, get_book_id, note_left_out
-from catalog.library.formats import ImportedBook, ImportedReading
+from catalog.library.formats import OF_SHELF_DATES, ImportedBook, ImportedProgress, ImportedReading
 from catalog.library.models import ImportRow
 from catalog.readings.services import MAX_READINGS
 from catalog.shelves.models import EarlierReading, Precision, ReadingProgress, Shelf, ShelfEntry
 
-FIELDS: Final = ("shelf", "stars", "shelved_on", "started_on", "finished_on", "finished_precision")
+FIELDS: Final = ("shelf", "stars", "shelved_on", "started_on", "finished_on", "finished_precision", "pages")
 # A row moves only books that the reader wanted to read.
 EMPTY: Final[dict[str, Any]] = dict.fromkeys(FIELDS) | {
     "shelf": Shelf.WANT.value,
@@ -33,11 +33,12 @@ def preview_entries(user_id: int, chunk: Chunk, today: date) -> None:
 
 
 def undo_entries(user_id: int, rows: Sequence[ImportRow]) -> None:
-    """Remove earlier readings, empty the fields that rows filled, and remove the entries that they made.
+    """Remove earlier readings and progress, empty the fields that rows filled, and remove the entries that they made.
 
     Later changes of the reader stay, and so does an entry whose book was read again or has progress.
     """
     EarlierReading.objects.filter(pk__in=collect_changes(rows, "readings")).delete()
+    ReadingProgress.objects.filter(user_id=user_id, pk__in=collect_changes(rows, "progress")).delete()
     entries = _lock_entries(user_id, set(map(get_book_id, rows)))
     kept = _find_read_again(user_id, entries)
     emptied: dict[int, ShelfEntry] = {}
@@ -49,7 +50,7 @@ def undo_entries(user_id: int, rows: Sequence[ImportRow]) -> None:
         # The last row first, so that the entry is again as an earlier row left it.
         if _empty_fields(entry, row.changes.get("filled", {})):
             emptied[entry.pk] = entry
-        if row.changes.get("made") == _describe(entry) and entry.book_id not in kept:
+        if _is_as_made(entry, row.changes.get("made", {})) and entry.book_id not in kept:
             removed.add(entry.pk)
     _save(emptied.values())
     ShelfEntry.objects.filter(pk__in=removed).delete()
@@ -68,14 +69,20 @@ class _Plan:
         self.filled: dict[int, ShelfEntry] = {}
         self.readings: list[EarlierReading] = []
         self.makers: list[ImportRow] = []
+        self.told: list[ImportedReading] = []
         self.known: dict[int, list[EarlierReading]] = {}
+        self.progress: dict[int, list[ReadingProgress]] = {}
+        self.noters: dict[int, ImportRow] = {}
 
     def add_rows(self, chunk: Chunk, today: date) -> None:
         """Plan the changes of rows, and note them in the rows."""
         for reading in EarlierReading.objects.filter(user_id=self.user_id, book_id__in=chunk.books):
             self.known.setdefault(reading.book_id, []).append(reading)
+        for one in ReadingProgress.objects.filter(user_id=self.user_id, book_id__in=chunk.books, reading=None):
+            self.progress.setdefault(one.book_id, []).append(one)
         for row, told in chunk.pairs():
             self._plan_entry(row, told, today)
+            self._plan_progress(row, told)
             self._plan_readings(row, told)
             self._note_left_out(row, told)
 
@@ -88,6 +95,14 @@ class _Plan:
             row.changes["readings"] = []
         for reading, row in zip(self.readings, self.makers, strict=True):
             row.changes["readings"].append(reading.pk)
+        notes: list[ReadingProgress] = []
+        for reading, told in zip(self.readings, self.told, strict=True):
+            notes += _make_progress(reading, told.progress, reading)
+        for book in self.noters:
+            notes += self.progress[book]
+        ReadingProgress.objects.bulk_create(notes)
+        for book, row in self.noters.items():
+            row.changes["progress"] = [one.pk for one in self.progress[book]]
 
     def _plan_entry(self, row: ImportRow, told: ImportedBook, today: date) -> None:
         book = get_book_id(row)
@@ -119,6 +134,19 @@ class _Plan:
                 self._add_reading(row, one)
         for _ in range(told.times_read - self._count_readings(entry)):
             self._add_reading(row, ImportedReading(None, None))
+
+    def _plan_progress(self, row: ImportRow, told: ImportedBook) -> None:
+        """Add the progress of the present or latest reading if the entry has the same reading, and no progress."""
+        book = get_book_id(row)
+        entry = self.entries.get(book)
+        notes = told.details.progress.get(OF_SHELF_DATES, ())
+        if entry is None or not notes or self.progress.get(book) or entry.shelf != told.shelf:
+            return
+        latest = _find_latest(told)
+        if entry.started_on == (latest.start.day if latest and latest.start else None):
+            self.progress[book] = _make_progress(entry, notes)
+            self.noters[book] = row
+            row.changes["progress"] = [0] * len(notes)
 
     def _note_left_out(self, row: ImportRow, told: ImportedBook) -> None:
         """Note a shelf, stars and dates that differ from those of the entry and its readings."""
@@ -155,6 +183,7 @@ class _Plan:
         known.append(reading)
         self.readings.append(reading)
         self.makers.append(row)
+        self.told.append(one)
         row.changes.setdefault("readings", []).append(0)
 
 
@@ -175,6 +204,7 @@ def _save(entries: Iterable[ShelfEntry]) -> None:
 def _make_entry(user_id: int, book_id: int, told: ImportedBook, today: date) -> ShelfEntry:
     entry = ShelfEntry(user_id=user_id, book_id=book_id, shelf=told.shelf, stars=told.stars)
     entry.shelved_on = told.added_on or today
+    entry.pages = told.details.pages
     latest = _find_latest(told)
     if latest is not None:
         _set_dates(entry, latest)
@@ -186,6 +216,8 @@ def _fill_entry(entry: ShelfEntry, told: ImportedBook, known: Sequence[EarlierRe
     before = _describe(entry)
     if entry.stars is None:
         entry.stars = told.stars
+    if entry.pages is None:
+        entry.pages = told.details.pages
     if _tells_more(entry, told, known):
         entry.shelf = told.shelf
     latest = _find_latest(told)
@@ -206,6 +238,13 @@ def _tells_more(entry: ShelfEntry, told: ImportedBook, known: Sequence[EarlierRe
     return not known if latest is None or latest.end is None else not _is_known(latest, known)
 
 
+def _make_progress(
+    of: ShelfEntry | EarlierReading, notes: Iterable[ImportedProgress], reading: EarlierReading | None = None
+) -> list[ReadingProgress]:
+    owner = {"user_id": of.user_id, "book_id": of.book_id, "reading": reading}
+    return [ReadingProgress(**owner, **one._asdict()) for one in notes]
+
+
 def _is_known(one: ImportedReading, known: Sequence[EarlierReading]) -> bool:
     return one.end is not None and any(reading.finished_on == one.end.day for reading in known)
 
@@ -220,6 +259,13 @@ def _empty_fields(entry: ShelfEntry, filled: dict[str, Any]) -> bool:
     for name in unchanged:
         setattr(entry, name, EMPTY[name])
     return bool(unchanged)
+
+
+def _is_as_made(entry: ShelfEntry, made: dict[str, Any]) -> bool:
+    """Return whether an entry still has the fields with which a row made it."""
+    present = _describe(entry)
+    # Older imports did not note all of the fields.
+    return bool(made) and present | made == present
 
 
 def _describe(entry: ShelfEntry) -> dict[str, Any]:

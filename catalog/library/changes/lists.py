@@ -6,6 +6,7 @@ from datetime import date
 from django.db.models import Count, Max
 
 from catalog.library.changes.rows import Chunk, collect_changes, get_book_id
+from catalog.library.formats import ListPlace
 from catalog.library.models import ImportRow, LibraryImport
 from catalog.lists.models import MAX_BOOKS, MAX_LISTS, MAX_NAME_LENGTH, ListedBook, ReadingList
 from catalog.lists.services import GAP
@@ -14,22 +15,32 @@ from catalog.shelves.services import limit_privacy
 
 
 class _OpenList:
-    """A list under its lock. last: the position of its last book. books: those of the chunk that are on it."""
+    """A list under its lock. is_made: the import made it. last: the position of its last book. books: those of the
+    chunk that are on it.
+    """
 
-    def __init__(self, row: ReadingList) -> None:
+    def __init__(self, row: ReadingList, *, is_made: bool) -> None:
         self.row = row
+        self.is_made = is_made
         self.last = 0
         self.count = 0
         self.books: set[int] = set()
 
-    def add(self, book_id: int, day: date) -> ListedBook | None:
-        """Return an unsaved row at the end of the list; None if the book is on it, or it is full."""
+    def add(self, book_id: int, day: date, place: ListPlace | None) -> ListedBook | None:
+        """Return an unsaved row at the end of the list; None if the book is on it, or it is full.
+
+        place: the one that the file tells. Only a list that the import made has its order.
+        """
         if book_id in self.books or self.count >= MAX_BOOKS:
             return None
         self.books.add(book_id)
         self.count += 1
         self.last += GAP
-        return ListedBook(reading_list=self.row, book_id=book_id, position=self.last, added_on=day)
+        position = (place.number + 1) * GAP if place and self.is_made else self.last
+        self.last = max(self.last, position)
+        return ListedBook(
+            reading_list=self.row, book_id=book_id, position=position, added_on=place.added_on if place else day
+        )
 
 
 def apply_lists(load: LibraryImport, chunk: Chunk, today: date) -> None:
@@ -46,8 +57,8 @@ def apply_lists(load: LibraryImport, chunk: Chunk, today: date) -> None:
     makers: list[ImportRow] = []
     for row, told in chunk.pairs():
         for name in told.lists:
-            found = lists.get(_make_key(name))
-            one = found.add(get_book_id(row), told.added_on or today) if found else None
+            found, place = lists.get(_make_key(name)), told.details.places.get(name)
+            one = found.add(get_book_id(row), told.added_on or today, place) if found else None
             if one is not None:
                 made.append(one)
                 makers.append(row)
@@ -86,14 +97,14 @@ def _open_lists(load: LibraryImport, names: set[str]) -> dict[str, _OpenList]:
     told = {_make_key(name): fields for name, fields in load.details.get("lists", {}).items()}
     lists: dict[str, _OpenList] = {}
     for row in ReadingList.objects.select_for_update().filter(user_id=load.user_id).order_by("pk"):
-        lists.setdefault(_make_key(row.name), _OpenList(row))
+        lists.setdefault(_make_key(row.name), _OpenList(row, is_made=row.pk in load.lists))
     for name in sorted(names):
         if _make_key(name) in lists or len(lists) >= MAX_LISTS:
             continue
         fields = {"name": name, "privacy": Privacy.ME} | told.get(_make_key(name), {})
         fields["privacy"] = limit_privacy(load.user_id, fields["privacy"])
         row = ReadingList.objects.create(user_id=load.user_id, **fields)
-        lists[_make_key(name)] = _OpenList(row)
+        lists[_make_key(name)] = _OpenList(row, is_made=True)
         load.lists.append(row.pk)
     return lists
 

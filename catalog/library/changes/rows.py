@@ -19,7 +19,7 @@ LEFT_OUT: Final = {
     "long": gettext_lazy("a review that is too long"),
 }
 # The notes of what a row changes.
-CHANGES: Final = ("made", "filled", "readings", "review", "listed")
+CHANGES: Final = ("made", "filled", "readings", "progress", "review", "listed")
 
 
 class Chunk(NamedTuple):
@@ -68,6 +68,8 @@ class RowSummary(NamedTuple):
     is_moved: bool
     has_stars: bool
     has_dates: bool
+    has_pages: bool
+    has_progress: bool
     readings: int
     has_review: bool
     lists: int
@@ -89,6 +91,8 @@ class RowSummary(NamedTuple):
             (self.is_moved, _("from “%(want)s” to “%(shelf)s”") % names),
             (self.has_stars, _("stars")),
             (self.has_dates, _("dates")),
+            (self.has_pages, _("pages of the edition")),
+            (self.has_progress, _("progress")),
             (self.readings, readings),
             (self.has_review, _("a review")),
             (self.lists, lists),
@@ -106,6 +110,8 @@ def summarize_row(row: ImportRow) -> RowSummary:
         is_moved="shelf" in filled,
         has_stars=bool(fields.get("stars")),
         has_dates=bool(fields.get("started_on") or fields.get("finished_on")),
+        has_pages=bool(fields.get("pages")),
+        has_progress="progress" in changes,
         readings=len(changes.get("readings", ())),
         has_review="review" in changes,
         lists=len(changes.get("listed", ())),

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from catalog.library.formats.details import OF_SHELF, write_details
 from catalog.library.formats.services import WANT
 from catalog.lists.models import MAX_DESCRIPTION_LENGTH, MAX_LISTS, MAX_NAME_LENGTH, Order
 from catalog.shelves.models import Privacy, Shelf
@@ -25,7 +26,9 @@ def read_export(text: str) -> Export | None:
     """Return what an export has; None for any other text."""
     try:
         found = orjson.loads(text)
-        return Export(list(map(_build_row, found["books"])), _read_details(found))
+        places = _find_places(found)
+        rows = [_build_row(book, places.get(book.get("id"), {})) for book in _sort_books(found["books"], places)]
+        return Export(rows, _read_details(found))
     # The file may be anything.
     except (ValueError, TypeError, LookupError, AttributeError):
         return None
@@ -58,7 +61,29 @@ def _read_text(value: Any, limit: int) -> str:
     return remove_invisible(str(value)).strip()[:limit]
 
 
-def _build_row(book: Mapping[str, Any]) -> dict[str, str]:
+Places = dict[str, tuple[Any, int]]  # by names of lists: when a book was added, and its number in the reader's order
+
+
+def _find_places(found: Mapping[str, Any]) -> dict[Any, Places]:
+    """Return the places on lists of each book, by its id."""
+    places: dict[Any, Places] = {}
+    for one in found.get("lists", ()):
+        name = " ".join(_remove_commas(str(one["name"])).split())
+        for number, book in enumerate(one.get("books", ())):
+            places.setdefault(book["id"], {})[name] = (book["added_on"], number)
+    return places
+
+
+def _sort_books(books: Iterable[Mapping[str, Any]], places: Mapping[Any, Places]) -> list[Mapping[str, Any]]:
+    """Return the books in the order in which they were added to lists, in which they are added again."""
+
+    def find_day(book: Mapping[str, Any]) -> str:
+        return max((str(day) for day, _number in places.get(book.get("id"), {}).values()), default="")
+
+    return sorted(books, key=find_day)
+
+
+def _build_row(book: Mapping[str, Any], places: Places) -> dict[str, str]:
     row: dict[str, str] = {}
 
     def add(column: str, value: Any) -> None:
@@ -84,6 +109,13 @@ def _build_row(book: Mapping[str, Any]) -> dict[str, str]:
         ranges[reading["state"] == "abandoned"] += _write_range(reading)
     add("Dates Given Up", ", ".join(ranges[True]))
     add("Dates Read", ", ".join(ranges[False]))
+    progress: dict[str, Any] = {}
+    for number, reading in enumerate(book["readings"]):
+        # A book that the reader wants to read may have the progress of a reading that was broken off.
+        is_of_shelf = number == 0 and (count > 0 or reading["state"] is None)
+        for dates in [OF_SHELF] * is_of_shelf + list(_write_range(reading)):
+            progress[dates] = reading.get("progress", ())
+    add("Details", write_details(book.get("pages"), progress, places))
     return row
 
 

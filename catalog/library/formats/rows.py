@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from typing import Final, NamedTuple
 
+from catalog.library.formats.details import BookDetails, ImportedProgress, read_details
 from catalog.library.formats.services import (
     ABANDONED,
     ABANDONED_NAMES,
@@ -38,6 +39,7 @@ class ImportedReading(NamedTuple):
     start: ImportedDate | None
     end: ImportedDate | None
     is_finished: bool = True
+    progress: tuple[ImportedProgress, ...] = ()
 
 
 class ImportedBook(NamedTuple):
@@ -61,6 +63,7 @@ class ImportedBook(NamedTuple):
     times_read: int
     review: str
     lists: tuple[str, ...]
+    details: BookDetails
 
 
 class _Cells:
@@ -85,7 +88,8 @@ class _Cells:
 def read_row(service: Service, row: Mapping[str, str]) -> ImportedBook:
     """Return what a row tells. Values that cannot be read are left out."""
     cells = _Cells(service, row)
-    readings = tuple(_find_readings(cells))[:MAX_READINGS]
+    details = read_details(cells.get(service.details))
+    readings = tuple(_find_readings(cells, details))[:MAX_READINGS]
     times_read = min(_parse_number(cells.get(service.times_read)) or 0, MAX_READINGS)
     stars, is_rounded = parse_stars(cells.get(service.stars))
     shelf = _find_shelf(cells)
@@ -106,6 +110,7 @@ def read_row(service: Service, row: Mapping[str, str]) -> ImportedBook:
         times_read=times_read,
         review=_read_review(cells),
         lists=tuple(_list_lists(cells))[:MAX_LISTS],
+        details=details,
     )
 
 
@@ -184,7 +189,7 @@ def _list_lists(cells: _Cells) -> dict[str, None]:
     return found
 
 
-def _find_readings(cells: _Cells) -> list[ImportedReading]:
+def _find_readings(cells: _Cells, details: BookDetails) -> list[ImportedReading]:
     """Return the readings, the last one first."""
     service = cells.service
     ranges: Sequence[tuple[ImportedDate | None, ImportedDate | None]] = parse_ranges(cells.get(service.readings))
@@ -192,9 +197,10 @@ def _find_readings(cells: _Cells) -> list[ImportedReading]:
         ranges = [(parse_date(cells.get(service.started)), parse_date(cells.get(service.finished)))]
     found: set[ImportedReading] = set()
     for start, end in ranges:
-        found.add(_make_reading(_limit(start), _limit(end)))
+        found.add(_make_reading(_limit(start), _limit(end))._replace(progress=details.progress.get((start, end), ())))
     for start, end in parse_ranges(cells.get(service.given_up)):
-        found.add(_make_reading(_limit(start), _limit(end))._replace(is_finished=False))
+        one = _make_reading(_limit(start), _limit(end))
+        found.add(one._replace(is_finished=False, progress=details.progress.get((start, end), ())))
     found -= {ImportedReading(None, None), ImportedReading(None, None, is_finished=False)}
     return sorted(found, key=_get_last_day, reverse=True)
 

@@ -20,7 +20,8 @@ class Service:
     alternatives, of which the first one with an ISBN counts. shelf: the column with the exclusive shelf, or with
     several names of which one is a shelf (``shelves``: by name, in lower case). tags: columns with names of lists,
     separated by commas. readings: a column with several ranges of dates. given_up: one with those of readings that did
-    not come to the end. is_own: the site's own export: reviews are Markdown, and tags are names of lists.
+    not come to the end. is_own: the site's own export: reviews are Markdown, and tags are names of lists. details: a
+    column that only this export has (``read_details``).
     """
 
     name: str
@@ -43,6 +44,7 @@ class Service:
     spoiler: str = ""
     tags: tuple[str, ...] = ()
     given_up: str = ""
+    details: str = ""
     is_own: bool = False
 
     @property
@@ -54,7 +56,7 @@ class Service:
     def columns(self) -> frozenset[str]:
         """The columns that are kept of a file."""
         single = (self.title, self.goodreads_id, self.stars, self.shelf)
-        more = (self.given_up, self.times_read, self.review, self.spoiler)
+        more = (self.given_up, self.times_read, self.review, self.spoiler, self.details)
         return frozenset(single + more + self.dates + self.authors + self.ids + self.tags) - {""}
 
 
@@ -123,6 +125,7 @@ _ALL: Final = (
         times_read="Read Count",
         review="Review",
         tags=("Lists",),
+        details="Details",
         is_own=True,
     ),
     # Any table with this column, and plain lists of ISBNs, whose only column gets this name.

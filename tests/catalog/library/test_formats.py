@@ -81,7 +81,7 @@ def test_librarything() -> None:
     one, two = read((LIBRARYTHING + rows).encode("cp1252"))
     assert (one.title, one.authors[0], one.isbns) == ('A 12" record', "Harper Lee", ("9780061120084",))
     assert (one.shelf, one.stars, one.review) == ("read", 7, 'Café "quoted')
-    assert one.readings[0] == ((date(2020, 1, 2), False), (date(2020, 2, 3), False), True)
+    assert one.readings[0] == ((date(2020, 1, 2), False), (date(2020, 2, 3), False), True, ())
     assert (one.lists, two.shelf, two.added_on) == (("fun", "old", "Favorites"), "want-to-read", date(2019, 12, 31))
 
 
@@ -178,6 +178,50 @@ def test_an_edited_export_cannot_bring_what_no_form_accepts() -> None:
     assert [(name, one["name"], one["description"]) for name, one in details["lists"].items()] == [
         ("ab c", "ab c", "x\ny")
     ]
+
+
+NOTE = {"noted_on": "2020-01-02", "page": 3, "percent": None, "note": ""}
+
+
+def read_exported(**fields: object) -> ImportedBook:
+    """Return what an export tells of a book with these fields."""
+    book: dict[str, object] = {
+        "title": "x",
+        "authors": [],
+        "isbn": "",
+        "shelf": "reading",
+        "rating": None,
+        "shelved_on": None,
+    }
+    book |= {"review": "", "lists": [], "readings": []}
+    (found,) = read(json.dumps({"books": [book | fields]}).encode())
+    return found
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"noted_on": "9020-01-02"},
+        {"percent": 4},
+        {"page": None},
+        {"page": -1},
+        {"page": 10**9},
+        {"page": "3"},
+        {"page": None, "percent": 101},
+    ],
+)
+def test_a_note_of_progress_that_no_form_accepts_is_left_out(changed: dict[str, object]) -> None:
+    notes = [NOTE | changed, NOTE | {"note": "a\0b\u202e" + "c" * 300}]
+    reading = {"state": "reading", "started_on": "2020-01-01", "finished_on": None, "progress": notes}
+    (found,) = read_exported(readings=[reading]).readings
+    assert found.start is not None
+    assert [(one.page, one.note) for one in found.progress] == [(3, "ab" + "c" * 278)]
+
+
+@pytest.mark.parametrize("pages", [0, -1, 10**9, "3", 2.5, None])
+def test_pages_that_no_form_accepts_are_left_out(pages: object) -> None:
+    assert read_exported(pages=pages).details.pages is None
+    assert read_exported(pages=321).details.pages == 321
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import csv
 import io
 import json
-from datetime import date
+from datetime import date, timedelta
 from typing import Any
 
 import pytest
@@ -14,8 +14,8 @@ from pytest_django.fixtures import Settings
 from accounts.models import User
 from catalog.library import services, tasks, views
 from catalog.library.models import ImportRow, LibraryImport, State, Step
-from catalog.lists.models import Order, ReadingList
-from catalog.lists.services import ListDraft, add_book, create_list
+from catalog.lists.models import ListedBook, Order, ReadingList
+from catalog.lists.services import ListDraft, add_book, create_list, move_book
 from catalog.models import Book
 from catalog.readings.services import Position, add_reading, note_progress, set_pages
 from catalog.shelves import services as shelves
@@ -227,9 +227,19 @@ def test_the_json_export_is_imported_elsewhere(books: list[Book]) -> None:
     add_reading(rita.pk, first, ReadingDates.of_year(2001), is_finished=False)
     add_reading(rita.pk, first, ReadingDates())
     shelves.put_on_shelf(rita.pk, second, Shelf.READING, DAY)
+    set_pages(rita.pk, second, 321)
+    note_progress(rita.pk, second, Position(page=0), "", DAY - timedelta(days=2))
+    note_progress(rita.pk, second, Position(page=12), "A slow start", DAY)
+    old = EarlierReading.objects.get(finished_on=date(2019, 1, 2))
+    ReadingProgress.objects.create(
+        user=rita, book_id=first, reading=old, noted_on=date(2018, 5, 6), percent=40, note="Then"
+    )
     shelves.put_on_shelf(rita.pk, third, Shelf.ABANDONED, DAY)
     for name in ("Abandoned", "One, two"):
-        add_book(rita.pk, create_list(rita.pk, ListDraft(name)).pk, first, DAY)
+        made = create_list(rita.pk, ListDraft(name)).pk
+        for day, book in enumerate((third, first, second)):
+            add_book(rita.pk, made, book, DAY - timedelta(days=9 - day))
+        move_book(rita.pk, made, first, 0)
     content = b"".join(client.get("/library/export.json"))
     for client_of in (client, other):
         upload(client_of, content)
@@ -241,7 +251,8 @@ def test_the_json_export_is_imported_elsewhere(books: list[Book]) -> None:
         assert (snapshot() == before) is (client_of is client)
     dates = ("started_on", "finished_on", "finished_precision")
     for model, columns in (
-        (ShelfEntry, ("book", "shelf", "stars", "shelved_on", *dates)),
+        (ShelfEntry, ("book", "shelf", "stars", "shelved_on", "pages", *dates)),
+        (ReadingProgress, ("book", "reading__finished_on", "noted_on", "page", "percent", "note")),
         (EarlierReading, ("book", "is_finished", *dates)),
         (Review, ("book", "text")),
     ):
@@ -249,7 +260,17 @@ def test_the_json_export_is_imported_elsewhere(books: list[Book]) -> None:
         mine, copied = (list(rows.filter(user=user).values_list(*columns)) for user in (rita, otto))
         assert mine
         assert mine == copied
-    assert set(ReadingList.objects.filter(user=otto).values_list("name", flat=True)) == {"Abandoned", "One, two"}
+    for name in ("Abandoned", "One, two"):
+        for order in ("position", "pk"):
+            listed = ListedBook.objects.filter(reading_list__name=name).order_by(order).values_list("book", "added_on")
+            mine, copied = (list(listed.filter(reading_list__user=user)) for user in (rita, otto))
+            assert len(mine) == 3
+            assert mine == copied, (name, order)
+    assert ReadingList.objects.filter(user=otto).count() == 2
+    services.undo_import(otto.pk, load.pk)
+    services.run_import(load.pk)
+    for gone in (ShelfEntry, EarlierReading, ReadingProgress, ReadingList):
+        assert not gone.objects.filter(user=otto).exists()
 
 
 def test_lists_and_shelves_move_to_another_account_with_their_privacy(books: list[Book]) -> None:
