@@ -127,7 +127,11 @@ RELATIONS: Final = """
                 THEN 'has tables that inherit from it'
                 WHEN EXISTS (SELECT FROM pg_partition_tree(c.oid) p
                                JOIN pg_class f ON f.oid = p.relid AND f.relkind = 'f')
-                THEN 'has a foreign table as a partition' END,
+                THEN 'has a foreign table as a partition'
+                WHEN c.relpersistence = 'u'
+                     OR EXISTS (SELECT FROM pg_partition_tree(c.oid) p
+                                  JOIN pg_class u ON u.oid = p.relid AND u.relpersistence = 'u')
+                THEN 'has unlogged rows, which a crash of PostgreSQL deletes' END,
            c.relkind = 'p' OR EXISTS (SELECT FROM pg_inherits i WHERE i.inhrelid = c.oid),
            (SELECT array_agg(a.attname::text) FROM pg_attribute a
               LEFT JOIN pg_collation k ON k.oid = a.attcollation

@@ -12,6 +12,8 @@ from mirror.capture.plan import MARK
 from mirror.capture.statements import WHOLE, Insert, Operation, literal
 
 CHANNEL: Final = "mirror_change"
+# A column may have the name of a variable, such as "found" or "old".
+COLUMNS_FIRST: Final = "#variable_conflict use_column"
 LOADED_TABLES: Final = "mirror.loaded_tables"  # a setting of a transaction: oids of tables that it loads in bulk
 # PostgreSQL commits notifying transactions one after another, each with its write to disk. So one of several
 # simultaneous transactions notifies, and no other waits for it. A prepared transaction must not notify.
@@ -47,7 +49,7 @@ class Texts:
         """Return a function for these statements."""
         mirrors = dict.fromkeys(insert.mirror for insert in inserts)
         changes = "\nUNION ALL\n".join(self.select(insert, operation) for insert in inserts)
-        lines = [f"BEGIN {MARK}"]
+        lines = [COLUMNS_FIRST, f"BEGIN {MARK}"]
         if operation == "insert":
             lines.append(self._append_bulk_load(mirrors))
         lines += [

@@ -76,7 +76,10 @@ def _report_lasting(fault: install.Fault) -> Iterator[CheckMessage]:
         text = (
             f"Mirror {name!r} watches {fault.table!r}, which {fault.problem}: no trigger can capture all its changes."
         )
-        hint = "Watch the tables that have its rows instead: in watches, with Watch(model, via=...) if keys differ."
+        hint = (
+            "Watch the tables that have its rows instead: in watches, with Watch(model, via=...) if keys differ. "
+            "Unlogged tables: ALTER TABLE ... SET LOGGED."
+        )
         yield Error(text, hint=hint, obj=type(registry.get(name)), id="mirror.E026")
 
 

@@ -209,6 +209,24 @@ class TestViews:
         self.assert_refused(watching("tplace"), "has tables that inherit from it")
 
     @pytest.mark.only_on("postgres")
+    @pytest.mark.parametrize(
+        "statements",
+        [
+            ["CREATE UNLOGGED TABLE tplace (id serial PRIMARY KEY, name text)"],
+            [
+                "CREATE TABLE tplace (id integer, name text) PARTITION BY LIST (name)",
+                "CREATE UNLOGGED TABLE tplace_a PARTITION OF tplace FOR VALUES IN ('a')",
+            ],
+        ],
+    )
+    def test_table_that_a_crash_empties_is_refused(
+        self, watching: Watching, made: Callable[..., None], statements: list[str]
+    ) -> None:
+        made(statements[0], "DROP TABLE tplace")
+        run(*statements[1:])
+        self.assert_refused(watching("tplace"), "has unlogged rows, which a crash of PostgreSQL deletes")
+
+    @pytest.mark.only_on("postgres")
     @pytest.mark.parametrize("moved", [False, True])
     def test_table_that_gets_an_heir_is_cold_with_the_reason(
         self, watching: Watching, made: Callable[..., None], moved: bool
