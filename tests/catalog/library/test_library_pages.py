@@ -228,6 +228,7 @@ def test_the_json_export_is_imported_elsewhere(books: list[Book]) -> None:
     add_reading(rita.pk, first, ReadingDates())
     shelves.put_on_shelf(rita.pk, second, Shelf.READING, DAY)
     shelves.put_on_shelf(rita.pk, third, Shelf.ABANDONED, DAY)
+    add_reading(rita.pk, third, ReadingDates(finished_on=date(2020, 1, 2)))
     for name in ("Abandoned", "One, two"):
         add_book(rita.pk, create_list(rita.pk, ListDraft(name)).pk, first, DAY)
     content = b"".join(client.get("/library/export.json"))
