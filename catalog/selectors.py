@@ -19,6 +19,7 @@ from catalog.listing.filters import NO_FILTERS, ChosenFilters, IdsNarrowing, Nar
 from catalog.listing.results import MAX_PAGES, PAGE_SIZE, BookList
 from catalog.local.index import CatalogIndex, local_copy
 from catalog.mirrors import AuthorMirror, BookMirror
+from catalog.models import AuthorAlias
 from catalog.shelves.models import Shelf
 from catalog.shelves.selectors import ENTRY_MIRRORS, CardEntries, ask_for_entries, find_entries, read_entries
 from common.ids import MAX_ID
@@ -26,6 +27,7 @@ from mirror import answer, together
 from mirror.read import RawRecord, ask_sql, get_encoder
 from mirror.redis import RedisPipeline
 from mirror.relay import tables
+from mirror.utils import SQL_AWAY
 
 MAX_CATCH_UP_CHANGES: Final = 100  # pending changes of titles that a list in SQL applies first
 
@@ -143,6 +145,18 @@ def get_author(pk: int) -> RawRecord | None:
     if not 0 < pk <= MAX_ID:
         return None
     return AuthorMirror.get(pk)
+
+
+def find_merged_author(pk: int) -> int | None:
+    """Return the author into which the author with this former id was merged; None also while SQL is away. 1 query."""
+    if pk > MAX_ID:
+        return None
+    found = AuthorAlias.objects.filter(former_id=pk).values_list("author_id", flat=True)
+    try:
+        target: int | None = found.first()
+    except SQL_AWAY:
+        return None
+    return target
 
 
 def find_books_by_author(author: int, after: str = "", pages: int = 1, viewer: int = 0) -> BookList:

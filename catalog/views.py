@@ -13,7 +13,6 @@ from django.utils.cache import patch_cache_control, patch_vary_headers
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
-from catalog.authors.merging import find_merged_author
 from catalog.covers import images
 from catalog.covers.plans import read_cover_facts
 from catalog.following.selectors import get_author_page
@@ -23,6 +22,7 @@ from catalog.pictures import COVERS, PHOTOS
 from catalog.selectors import (
     find_books,
     find_books_by_author,
+    find_merged_author,
     find_series_page,
     get_book,
     get_book_page,

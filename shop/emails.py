@@ -76,7 +76,7 @@ def send_email(about: str, order_id: int) -> int:
     order = Order.objects.filter(pk=order_id).select_related("user").first()
     if order is None or not _has_happened(about, order):
         return 0
-    if about != "confirmed" and not _is_buyers_address(order):
+    if about != "confirmed" and not order.gets_notices:
         return 0
     return _send_within_limit(about, order)
 
@@ -101,13 +101,6 @@ def _has_happened(about: str, order: Order) -> bool:
 def _find_return(about: str, order: Order) -> Return | None:
     """Return the return that was decided last."""
     return order.returns.filter(state=RETURN_STATES[about]).order_by("-decided_at").first()
-
-
-def _is_buyers_address(order: Order) -> bool:
-    """Return whether the order's address is the buyer's verified address, or that of a guest, who has no other."""
-    if order.user is None:
-        return order.is_of_guest
-    return fold_address(order.user.email) == fold_address(order.email)
 
 
 def _send_within_limit(about: str, order: Order) -> int:

@@ -9,8 +9,6 @@ from catalog.details.models import BookDetails
 from catalog.following.models import AuthorFollow
 from catalog.models import Author, AuthorAlias, Book
 from common.database import SLICE_SIZE, point_rows_at, repeat_after_conflict
-from common.ids import MAX_ID
-from mirror.utils import SQL_AWAY
 
 # The tables that name authors, and the other column of each, which a row has once for an author.
 _LINKS: Final[tuple[tuple[Any, str], ...]] = (
@@ -66,15 +64,3 @@ def _move_followers(author: Author, target: Author) -> None:
     )
     AuthorFollow.objects.bulk_create(moved, ignore_conflicts=True, batch_size=SLICE_SIZE)
     follows.delete()
-
-
-def find_merged_author(pk: int) -> int | None:
-    """Return the author into which the author with this former id was merged; None also while SQL is away. 1 query."""
-    if pk > MAX_ID:
-        return None
-    found = AuthorAlias.objects.filter(former_id=pk).values_list("author_id", flat=True)
-    try:
-        target: int | None = found.first()
-    except SQL_AWAY:
-        return None
-    return target

@@ -9,6 +9,7 @@ from django.db.models import Q, Value
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from common.text import fold_address
 from shop.models.product import Product
 
 
@@ -128,6 +129,13 @@ class Order(models.Model):
     def is_of_guest(self) -> bool:
         """Whether a guest ordered. Orders of deleted accounts have no reader and no email address either."""
         return self.user_id is None and self.email != ""
+
+    @property
+    def gets_notices(self) -> bool:
+        """Whether its address gets more than the confirmation: it is verified, or that of a guest, who has no other."""
+        if self.user is None:
+            return self.is_of_guest
+        return fold_address(self.user.email) == fold_address(self.email)
 
     @property
     def goods_total(self) -> int:

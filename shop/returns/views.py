@@ -70,7 +70,10 @@ def _return_books(request: HttpRequest, view: OrderView, by: User | None) -> Htt
         except Refused as refusal:
             error = str(refusal)
         else:
-            messages.success(request, _("We have your return, and answer by email."))
+            text = _("We have your return, and answer by email.")
+            if not view.order.gets_notices:
+                text = _("We have your return. Our answer will be on this page.")
+            messages.success(request, text)
             return redirect_to(view.links.order)
     last_day = get_last_day(view.order)
     page = {"view": view, "form": form, "error": error, "last_day": last_day}

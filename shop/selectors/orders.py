@@ -260,7 +260,8 @@ def get_order(user_id: int, order_id: int) -> OrderView | None:
     """Return one of a user's orders, or None if the user has no such order. Nine queries at most."""
     if not 0 < order_id <= MAX_ID:
         return None
-    order = annotate_states(Order.objects.of_user(user_id)).filter(pk=order_id).first()
+    # With the user, whose verified address gets the emails.
+    order = annotate_states(Order.objects.of_user(user_id).select_related("user")).filter(pk=order_id).first()
     return None if order is None else _make_view(order)
 
 

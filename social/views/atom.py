@@ -35,6 +35,7 @@ from social.relations.profiles import Profile, get_profile_by_name
 from social.reviews.selectors import Order, get_reviews
 from social.selectors import get_posts_about, get_posts_about_books_by, get_posts_by
 from social.timelines.pages import PAGE_SIZE
+from social.views.lists import redirect_merged_author
 from social.views.people import redirect_to_spelling
 
 # Characters that XML 1.0 cannot contain, and carriage returns.
@@ -208,7 +209,7 @@ def author_feed(request: HttpRequest, pk: int) -> HttpResponse:
     """Return the feed of the posts about an author's books."""
     author = get_author(pk)
     if author is None:
-        raise Http404
+        return redirect_merged_author("social:author_feed", pk)
     posts = get_posts_about_books_by(pk, get_viewer_id(request)).posts
     title = _("Posts about books by %(name)s") % {"name": author["name"]}
     path, feed_path = make_path("social:author_posts", pk), make_path("social:author_feed", pk)

@@ -7,11 +7,11 @@ from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.ratelimit import count_at_rates
-from accounts.views import render_too_often
-from common.paths import make_path
+from accounts.views import describe_wait
 from common.web import get_user_id, json_response, personal_page, redirect_to_view, wants_json
 from mirror.conf import setting
 from social.models import Post, PostVersion
@@ -40,17 +40,27 @@ def edit(request: HttpRequest, pk: int) -> HttpResponse:
     try:
         draft.check()
         if seconds := count_at_rates("edit", user_id, settings.POST_RATES):
-            return render_too_often(request, seconds, make_path("social:post", pk))
+            message = _("That was too often. Try again in %(wait)s.") % {"wait": describe_wait(seconds)}
+            response = _respond_refused(request, post, draft, {"message": message}, 429)
+            response.headers["Retry-After"] = str(seconds)
+            return response
         edit_post(pk, draft.text, note=draft.note, by=user_id)
     except ValidationError as error:
-        message = error.messages[0]
-        if wants_json(request) or is_json_body(request):
-            return json_response({"error": {"field": next(iter(error.message_dict)), "message": message}}, 400)
-        context = {"post": post, "text": draft.text, "note": draft.note, "error": message}
-        return render(request, "social/edit.html", context, status=400)
+        refusal = {"field": next(iter(error.message_dict)), "message": error.messages[0]}
+        return _respond_refused(request, post, draft, refusal, 400)
     if wants_json(request) or is_json_body(request):
         return json_response(_post_or_404(request, pk).json)
     return redirect_to_view("social:post", pk)
+
+
+def _respond_refused(
+    request: HttpRequest, post: PostRecord, draft: Draft, refusal: dict[str, str], status: int
+) -> HttpResponse:
+    """Answer with the reason, and with the form that keeps what the author typed."""
+    if wants_json(request) or is_json_body(request):
+        return json_response({"error": refusal}, status)
+    context = {"post": post, "text": draft.text, "note": draft.note, "error": refusal["message"]}
+    return render(request, "social/edit.html", context, status=status)
 
 
 @require_safe

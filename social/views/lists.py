@@ -10,10 +10,18 @@ from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_safe
 
-from catalog.selectors import get_author, get_book
+from catalog.selectors import find_merged_author, get_author, get_book
 from common.paths import make_path
 from common.public_pages import public_page
-from common.web import get_user_id, get_viewer_id, is_partial, json_response, personal_page, wants_json
+from common.web import (
+    get_user_id,
+    get_viewer_id,
+    is_partial,
+    json_response,
+    personal_page,
+    redirect_to,
+    wants_json,
+)
 from social.content.tokens import fold_hashtag
 from social.selectors import get_mentions_of, get_posts_about, get_posts_about_books_by, get_posts_tagged
 from social.timelines.pages import PostPage, parse_cursor
@@ -48,10 +56,18 @@ def author_posts(request: HttpRequest, pk: int) -> HttpResponse:
     """Show the posts about an author's books (``?after=``)."""
     author = get_author(pk)
     if author is None:
-        raise Http404
+        return redirect_merged_author("social:author_posts", pk)
     page = get_posts_about_books_by(pk, get_viewer_id(request), parse_cursor(request.GET.get("after")))
     path = make_path("social:author_posts", pk)
     return _render_page(request, page, "social/about_author.html", path, {"author": author})
+
+
+def redirect_merged_author(view: str, pk: int) -> HttpResponse:
+    """Redirect to the same page of the author into which another one was merged. Raises Http404 if there is none."""
+    into = find_merged_author(pk)
+    if into is None:
+        raise Http404
+    return redirect_to(make_path(view, into), status=301)
 
 
 @require_safe

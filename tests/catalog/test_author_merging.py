@@ -71,6 +71,10 @@ def test_staff_merge_authors_after_a_confirmation(client: Client, redis_server: 
     assert "“Jane Austen” cannot be merged into itself." in itself
     page = client.get(f"/books/series/{former.pk}/novels/")
     assert (page.status_code, page["Location"]) == (301, f"/books/series/{into.pk}/novels/")
+    for path in ("posts/", "posts/feed/"):
+        page = client.get(f"/authors/{former.pk}/{path}")
+        assert (page.status_code, page["Location"]) == (301, f"/authors/{into.pk}/{path}")
+        assert client.get(f"/authors/{former.pk + 999}/{path}").status_code == 404
     redis_server.kill()
     assert [read_authors(client, book) for book in (mine, other)] == [["Jane Austen"], ["Jane Austen", "Someone"]]
 

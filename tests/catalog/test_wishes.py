@@ -58,3 +58,15 @@ def test_the_page_shows_what_became_of_the_own_wishes(client: Client) -> None:
         assert re.findall(r"<bdi>(\w+)</bdi>.*?(\w+)</span>", shown) == [("Yarn", "declined"), ("Zorp", "fulfilled")]
         assert 'href="/search/?q=Zorp"' in shown
         assert 'href="/search/?q=Yarn"' not in shown
+
+
+def test_a_decided_wish_is_open_again_when_its_reader_asks_again(client: Client) -> None:
+    reader, other = User.objects.create_user("rita"), User.objects.create_user("olga")
+    for user in (reader, other):
+        BookWish.objects.create(user=user, title="Zorp", note="by A.", state=State.DECLINED)
+    client.force_login(reader)
+    for note, kept in (("", "by A."), ("reprinted", "reprinted"), ("", "reprinted")):
+        page = client.post(PATH, {"title": "zorp", "note": note}, follow=True).content.decode()
+        assert "Staff will look for “zorp”." in page
+        assert BookWish.objects.values_list("title", "note", "state").get(user=reader) == ("Zorp", kept, State.OPEN)
+    assert BookWish.objects.get(user=other).state == State.DECLINED

@@ -226,6 +226,24 @@ def test_a_form_that_is_sent_twice_asks_for_one_return(alice: User, book: Produc
     assert Return.objects.count() == 2
 
 
+def test_pages_promise_emails_to_verified_addresses_alone(alice: User, book: Product, client: Client) -> None:
+    client.force_login(alice)
+    for address, promise, answer, emails in (
+        ("Alice@Example.org", "We send updates to alice@example.org", "and answer by email.", 1),
+        ("other@example.org", "Only the confirmation goes to alice@example.org", "will be on this page.", 0),
+    ):
+        order = buy(alice, book, address)
+        User.objects.filter(pk=alice.pk).update(email=address)
+        links = make_links(order)
+        asked = {f"quantity-{order.lines.get().pk}": "1"}
+        page = client.post(links.give_back, asked, follow=True).content.decode()
+        assert (promise in page, answer in page) == (True, True)
+        mail.outbox.clear()
+        accept_return(order.returns.get().pk)
+        tell("return_accepted", order.pk)
+        assert len(mail.outbox) == emails
+
+
 def test_simultaneous_returns_take_each_copy_once(alice: User, book: Product) -> None:
     order = buy(alice, book)
     made = run_together(6, lambda n: ask_for_return(order.pk, want(order, 2)))

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from pytest_django.fixtures import Settings
 
 from mirror.relay.drains import drain_all
 from mirror.relay.sql_only import sql_only
@@ -111,6 +112,18 @@ def test_a_refused_text_changes_nothing(client: Client, town: Town, text: str) -
     assert town.send(client, text, **JSON).json()["error"]["field"] == "text"
     assert Post.objects.get().text == "For @bob: #emma"
     assert not PostVersion.objects.exists()
+
+
+def test_an_edit_that_is_too_soon_keeps_the_typed_text(client: Client, town: Town, settings: Settings) -> None:
+    settings.POST_RATES = ((1, 3600),)
+    assert town.send(client, "One change").status_code == 302
+    refused = town.send(client, "Another <change>")
+    page = refused.content.decode()
+    assert (refused.status_code, int(refused.headers["Retry-After"]) > 0) == (429, True)
+    assert "That was too often." in page
+    assert "\nAnother &lt;change&gt;</textarea>" in page
+    assert town.send(client, "Another", **JSON).json().keys() == {"error"}
+    assert Post.objects.get().text == "One change"
 
 
 def test_only_the_author_edits(client: Client, town: Town) -> None:

@@ -294,9 +294,13 @@ def _find_latest(told: ImportedBook) -> ImportedReading | None:
     """Return the present or latest reading. A book that the reader wants to read has only earlier ones."""
     if not told.readings or told.shelf == Shelf.WANT:
         return None
-    latest = told.readings[0]
-    # A book that is being read has no end; its dates are those of earlier readings.
-    return None if told.shelf == Shelf.READING and latest.end else latest
+    if told.shelf == Shelf.READING:
+        latest = told.readings[0]
+        # A book that is being read has no end; its dates are those of earlier readings.
+        return None if latest.end else latest
+    # A book that was read may have been given up before or after, and the other way round.
+    is_finished = told.shelf == Shelf.READ
+    return next((one for one in told.readings if one.is_finished == is_finished), None)
 
 
 def _set_dates(target: ShelfEntry | EarlierReading, one: ImportedReading) -> None:

@@ -95,6 +95,9 @@ def read_row(service: Service, row: Mapping[str, str]) -> ImportedBook:
     shelf = _find_shelf(cells)
     if not shelf and (readings or stars or times_read):
         shelf = READ
+    # Only the site's own export tells which readings did not come to the end. Elsewhere it is the last one.
+    if shelf == ABANDONED and readings and not service.is_own:
+        readings = (readings[0]._replace(is_finished=False), *readings[1:])
     added = _limit(parse_date(cells.get(service.added)))
     return ImportedBook(
         title=cells.get(service.title),

@@ -20,6 +20,7 @@ from catalog.library.selectors import find_rows, get_progress
 from catalog.lists.models import ListedBook, ReadingList
 from catalog.lists.services import ListDraft, create_list
 from catalog.models import Book
+from catalog.readings.statistics import load_readings
 from catalog.shelves import services as shelves
 from catalog.shelves.models import EarlierReading, Privacy, Shelf, ShelfEntry
 from mirror.relay.drains import drain_all
@@ -271,6 +272,23 @@ def test_a_row_that_knows_more_wins_over_want_to_read(reader: User) -> None:
     kept = ShelfEntry.objects.filter(book__goodreads_id=1)
     assert list(kept.values_list("shelf", "stars", "finished_on")) == [("read", None, D1)]
     kept.update(shelf=Shelf.WANT, finished_on=None)
+    assert snapshot() == before
+
+
+def test_a_reading_that_was_given_up_elsewhere_is_not_finished_here(reader: User) -> None:
+    book = make_book("Emma", goodreads_id=1)
+    shelves.put_on_shelf(reader.pk, book.pk, Shelf.READING, TODAY)
+    rebuild()
+    before = snapshot()
+    for _ in range(2):
+        made = start(reader, "1,Emma,,,,,,0,,,,,,,2021/03/04,2020/01/02,,,did-not-finish,,,,1,0\n")
+        services.confirm_import(reader.pk, made.pk)
+        run(made)
+        assert EarlierReading.objects.values_list("finished_on", "is_finished").get() == (D2, False)
+        assert load_readings(reader.pk, D2.year, tuple(Shelf)) == []
+    first = LibraryImport.objects.earliest("pk")
+    services.undo_import(reader.pk, first.pk)
+    run(first)
     assert snapshot() == before
 
 

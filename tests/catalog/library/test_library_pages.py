@@ -235,6 +235,7 @@ def test_the_json_export_is_imported_elsewhere(books: list[Book]) -> None:
         user=rita, book_id=first, reading=old, noted_on=date(2018, 5, 6), percent=40, note="Then"
     )
     shelves.put_on_shelf(rita.pk, third, Shelf.ABANDONED, DAY)
+    add_reading(rita.pk, third, ReadingDates(finished_on=date(2020, 1, 2)))
     for name in ("Abandoned", "One, two"):
         made = create_list(rita.pk, ListDraft(name)).pk
         for day, book in enumerate((third, first, second)):
