@@ -20,6 +20,7 @@ from common.rendered import remember_rendered
 from common.template_functions import format_number
 
 MAX_AGES: Final = 4096  # texts
+MINUTES_PER_DAY: Final = 24 * 60
 MAX_BYTES: Final = 1_000_000  # of remembered rows; each takes about 500 bytes
 
 
@@ -42,7 +43,9 @@ def ago(moment: datetime) -> str:
 
 @lru_cache(maxsize=MAX_AGES)
 def _describe_age(moment: datetime, minutes: int, language: str | None) -> str:
-    """Return an age in words. ``language`` must be the active language."""
+    """Return an age in words, as ago.js writes it. ``language`` must be the active language."""
+    if minutes // MINUTES_PER_DAY == 1:
+        return _("yesterday")
     return _("%(since)s ago") % {"since": timesince(moment, moment + timedelta(minutes=minutes), depth=1)}
 
 
@@ -61,9 +64,12 @@ def ordinal(number: int) -> str:
 
 
 @remember_rendered(MAX_BYTES)
-def ranking_row(rank: int, user_id: int, name: str, picture: str, login_times: int, is_me: bool) -> SafeString:
-    """Return a row of the leaderboard."""
-    shown = {"rank": rank, "id": user_id, "name": name, "picture": picture, "login_times": login_times, "is_me": is_me}
+def ranking_row(
+    rank: int, user_id: int, name: str, picture: str, login_times: int, share: int, is_me: bool
+) -> SafeString:
+    """Return a row of the leaderboard. share: the percentage of the logins of the table's first reader."""
+    reader = {"id": user_id, "name": name, "picture": picture, "is_me": is_me}
+    shown = reader | {"rank": rank, "login_times": login_times, "share": share}
     return render_to_string("accounts/_ranking_row.html", shown)
 
 

@@ -15,7 +15,7 @@ from shop.book_views import popularity
 from shop.models import Sale, SaleItem
 
 SALE_NAME: Final = "This week’s finds"
-SALE_ITEM_COUNT: Final = 14
+SALE_ITEM_COUNT: Final = 12
 SALE_DAYS: Final = 3
 VIEWS_OF_READER: Final = 5
 

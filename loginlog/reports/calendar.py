@@ -20,6 +20,7 @@ from loginlog.reports.parameters import Range, year_range
 
 MAX_CACHED_DAYS: Final = 4096  # texts
 MAX_BYTES: Final = 8_000_000  # of remembered months; each takes about 5 kB
+SHADE: Final = 2  # of login days: a calm one
 STREAK_LOOK_BACK: Final = timedelta(days=366)
 
 
@@ -127,5 +128,5 @@ def _build_month(first: date, last: date, own: tuple[date, ...], today: date) ->
     def title(day: date) -> str:
         return _describe_day(day, _("logged in") if day in on else "", language)
 
-    levels = dict.fromkeys(own, heatmap.MAX_LEVEL)
+    levels = dict.fromkeys(own, SHADE)
     return Month(heatmap.draw_sheet(first, last, levels, name=name, day_title=title, today=today), list(own))

@@ -65,7 +65,7 @@ def test_the_page_shows_a_sheet_and_the_days_of_each_month(browser: Client, alic
     assert 'aria-label="February 2024: 4 days with a login: 3–5, 29"' in html
     assert '<a href="#m2024-02">' in html
     assert '<tr id="m2024-02" tabindex="-1">' in html
-    assert html.count('<g class="s4">') == 4
+    assert html.count('<g class="s2">') == 4
     assert find_policy_violations(html) == []
 
 
