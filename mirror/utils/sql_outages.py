@@ -19,10 +19,11 @@ def is_sql_away(error: Exception) -> bool:
     """Return whether SQL is away or busy. Otherwise a statement or a row is at fault, if it is an error of SQL."""
     if not isinstance(error, SQL_AWAY):
         return False
-    code = getattr(error.__cause__, "sqlite_errorcode", None)
-    if code is not None:
+    if isinstance(error.__cause__, sqlite3.Error):
         # SQLite's drivers have one class for both. This code, perhaps with details in the higher bytes, is that of
-        # statements: a function that is missing or raises, malformed JSON, an overflow.
+        # statements: a function that is missing or raises, malformed JSON, an overflow. An error of Python's module
+        # has no code: a text that is not UTF-8.
+        code = getattr(error.__cause__, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
         return (code & 0xFF) != sqlite3.SQLITE_ERROR
     return not str(getattr(error.__cause__, "sqlstate", None)).startswith(PROGRAM_LIMIT)
 

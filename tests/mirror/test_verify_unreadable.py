@@ -23,7 +23,7 @@ pytestmark = [
 ]
 SPOILED = {
     "postgresql": ["at = 'infinity'", "at = '-infinity'", "amount = 'NaN'"],
-    "sqlite": ["at = '2026-13-45 00:00:00'", "amount = 'NaN'"],
+    "sqlite": ["at = '2026-13-45 00:00:00'", "amount = 'NaN'", "note = CAST(x'ff' AS TEXT)"],
 }
 CASES = [
     pytest.param(
@@ -42,13 +42,14 @@ def moments(committed: None) -> Iterator[type[models.Model]]:
         class Moment(models.Model):  # noqa: DJ008
             at = models.DateTimeField(null=True)
             amount = models.DecimalField(null=True, max_digits=10, decimal_places=2)
+            note = models.TextField(default="")
 
             class Meta:
                 app_label = "mirrortest"
 
     class MomentMirror(Mirror):
         name, model, key = "moment", Moment, "tmoment:{pk}"
-        fields = ["id", "at", "amount"]
+        fields = ["id", "at", "amount", "note"]
         indexes = [Ranking("tmoments", score="amount")]
 
     with connection.schema_editor() as editor:
