@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from django.conf import settings
+from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -47,6 +48,10 @@ def report(request: HttpRequest, kind: str, target: str) -> HttpResponse:
     given = form.cleaned_data
     reporter = Reporter(viewer, given.get("name", ""), given.get("email", ""))
     made = report_target(found, reporter, Reason(given["reason"]), given["details"])
+    # Not after a double click, which sends the same.
+    if (made.reason, made.details) != (given["reason"], given["details"]) and not wants_json(request):
+        text = _("You have reported this already. This is your first report, which staff will read.")
+        messages.warning(request, text)
     return _respond_reported(request, made)
 
 

@@ -68,6 +68,16 @@ def test_reports_of_one_target_join_its_open_case(dispute: Dispute) -> None:
     assert dispute.report().case != first.case
 
 
+def test_a_reader_learns_that_a_further_report_was_not_added(dispute: Dispute) -> None:
+    client = enter(dispute.bob)
+    for details, is_told in (("It insults me.", False), ("It insults me.", False), ("It is worse now.", True)):
+        address = send(client, "post", dispute.post.pk, details=details).headers["Location"]
+        page = client.get(address).content.decode()
+        assert "It insults me." in page
+        assert ("You have reported this already." in page) == is_told
+    assert Report.objects.count() == 1
+
+
 def test_visitors_report_illegal_content_with_name_and_address(dispute: Dispute) -> None:
     client = Client()
     page = client.get(f"/report/post/{dispute.post.pk}/").content.decode()
