@@ -47,7 +47,7 @@ class RegisterForm(FocusFirstMixin, SetPasswordMixin, forms.Form):
         label=_("Email address (optional)"),
         required=False,
         help_text=_(
-            "Used to reset your password and for your orders. We’ll send a link to confirm it. "
+            "Used to reset your password and for your orders. We send a link to confirm it. "
             "Never shown to other readers."
         ),
     )
