@@ -28,7 +28,7 @@ class PageBeyondEnd(Refused):
         self.pages = pages
 
     def __str__(self) -> str:
-        text = _("This book has %(pages)s pages. If your edition has more, change “Pages of my edition” first.")
+        text = _("This book has %(pages)s pages. If your edition has more, change “Pages of your edition” first.")
         return text % {"pages": self.pages}
 
 

@@ -1,11 +1,11 @@
 // Show times as the visitor's clock does, and the age of each recent <time data-ago>. This happens in the browser, because
 // a page may come from a cache, and the server does not know the time zone. Without this script pages show dates.
 (() => {
-  const UNITS = [["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]];
+  const UNITS = [["day", 86400], ["hour", 3600], ["minute", 60]];
   const WEEK = 7 * 86400; // for older times the date is more useful
   const { lang } = document.documentElement;
   const locale = lang === "en" ? "en-GB" : lang; // the formats of the server
-  const words = new Intl.RelativeTimeFormat(lang, { numeric: "auto" });
+  const words = new Intl.RelativeTimeFormat(lang); // "1 day ago", as the server writes
   const DAY = { dateStyle: "medium" };
   const STYLES = {
     full: { ...DAY, timeStyle: "short" },
@@ -26,10 +26,11 @@
   const say = (time) => {
     const seconds = Math.max(0, (Date.now() - Date.parse(time.dateTime)) / 1000); // the clock of the browser may be slow
     if (seconds >= WEEK) return;
-    const [unit, length] = UNITS.find(([, length]) => seconds >= length) ?? ["second", 1];
-    const count = seconds < 60 ? 0 : Math.floor(seconds / length); // "now" during the first minute
+    const [unit, length] = UNITS.find(([, length]) => seconds >= length) ?? [];
     // Chinese pages have a space beside digits, as in the times that the server writes.
-    const text = words.format(-count, seconds < 60 ? "second" : unit).replace(/(\d)(?=\p{sc=Han})/u, "$1\xa0").replace("现在", "刚刚");
+    const text = unit
+      ? words.format(-Math.floor(seconds / length), unit).replace(/(\d)(?=\p{sc=Han})/u, "$1\xa0")
+      : locale === "en-GB" ? "just now" : "刚刚";
     if (time.textContent !== text) time.textContent = text;
   };
   const sayAll = () => {

@@ -17,11 +17,12 @@ from catalog import template_functions as catalog
 from catalog.search import template_functions as search
 from common import template_functions as common
 from common.form_parts import get_csrf_field_lazily
+from config.pages import beside
 from loginlog import template_functions as loginlog
 from shop import template_functions as shop
 from social import template_functions as social
 
-APPLICATIONS: Final = (common, accounts, notifications, catalog, search, shop, social, loginlog)
+APPLICATIONS: Final = (common, accounts, notifications, catalog, search, shop, social, loginlog, beside)
 
 
 class SafeTemplate(Template):

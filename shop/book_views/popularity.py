@@ -10,6 +10,7 @@ import logging
 import time
 from collections import defaultdict
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple, cast
 
@@ -17,6 +18,7 @@ from django.conf import settings
 from redis.exceptions import NoScriptError
 
 from catalog.listing import BookRecord
+from catalog.mirrors import BookMirror
 from catalog.selectors import find_books
 from common import clock
 from mirror import AskSql, Question, answer
@@ -148,8 +150,20 @@ def get_popular_books(count: int) -> PopularBooks:
     return PopularBooks(most_read.books[:count], is_viewed=False, products=get_card_products(most_read))
 
 
-def _ask_for_leaders(count: int) -> Question[list[int]]:
-    """Return the question for the ids of the most viewed books, and of some more."""
+def get_viewed_books(count: int) -> list[BookRecord]:
+    """Return the most viewed books, for a part that a page can do without.
+
+    2 round trips, and none if they were read ahead. Without complete counts in Redis there are no books.
+    """
+    ids = answer(_ask_for_leaders(count, is_optional=True))
+    return order_books(ids, BookMirror.get_many(ids))[:count]
+
+
+def _ask_for_leaders(count: int, *, is_optional: bool = False) -> Question[list[int]]:
+    """Return the question for the ids of the most viewed books, and of some more.
+
+    is_optional: the answer is empty where only SQL has it.
+    """
 
     def ask(pipe: RedisPipeline) -> None:
         pipe.get(keys.popularity_marker())
@@ -160,10 +174,14 @@ def _ask_for_leaders(count: int) -> Question[list[int]]:
         if not try_redis(
             lambda redis: stamps.are_current(redis, [stamp])[0], lambda: False, warning="", redis=client()
         ):
-            raise AskSql  # the counts are incomplete
+            # The counts are incomplete.
+            if is_optional:
+                return []
+            raise AskSql
         return [int(pk) for pk in ids]
 
-    return Question(["book"], ask, decode, lambda: _load_leaders_from_sql(count + SPARE_BOOKS))
+    load = list[int] if is_optional else partial(_load_leaders_from_sql, count + SPARE_BOOKS)
+    return Question(["book"], ask, decode, load)
 
 
 def _load_leaders_from_sql(count: int) -> list[int]:

@@ -92,7 +92,7 @@ def test_posts_show_their_age(open_page: OpenPage, language: str, live_server: L
     days = exact.locator(".post-time time").all_inner_texts()
     assert [str((now - age).year) in day for age, day in zip(reversed(ages), days, strict=True)] == [True] * 4
     shown = page.locator(".post-time time")
-    ago = {"en": ["now", "5 hours ago", "3 days ago"], "zh-hans": ["刚刚", "5 小时前", "3 天前"]}[language]
+    ago = {"en": ["just now", "5 hours ago", "3 days ago"], "zh-hans": ["刚刚", "5 小时前", "3 天前"]}[language]
     locale = {"en": "en-GB"}.get(language, language)
     full = f"time => new Intl.DateTimeFormat('{locale}', {{dateStyle: 'medium', timeStyle: 'short'}})"
     said = [each.evaluate(f"{full}.format(Date.parse(time.dateTime))") for each in shown.all()]

@@ -66,7 +66,9 @@ def measure_columns(page: Page) -> list[tuple[int, int]]:
     return [(round(box["x"]), round(box["width"])) for box in boxes if box]
 
 
-def test_posts_about_books_stand_in_two_columns(first: Book, open_page: OpenPage, live_server: LiveServer) -> None:
+def test_posts_about_books_are_as_wide_as_the_parts_above_them(
+    first: Book, open_page: OpenPage, live_server: LiveServer
+) -> None:
     rita = User.objects.create_user("rita")
     author = Author.objects.create(name="Ann Author")
     first.authors.add(author)
@@ -74,15 +76,19 @@ def test_posts_about_books_stand_in_two_columns(first: Book, open_page: OpenPage
         create_post(rita.pk, f"Post {n}", book_id=first.pk)
     rebuild()
     page = sign_in(open_page(), rita, live_server)
-    for address in (f"/books/{first.pk}/", f"/authors/{author.pk}/"):
+    # Beside the cover of the book, and below the books of the author.
+    for address, columns in (
+        (f"/books/{first.pk}/", [(416, 792)] * 4),
+        (f"/authors/{author.pk}/", [(72, 560), (648, 560)] * 2),
+    ):
         page.goto(address)
         resize(page, 1280)
-        assert measure_columns(page) == [(72, 560), (648, 560)] * 2
+        assert measure_columns(page) == columns
         assert page.locator(".said .posts > li").all_inner_texts()[0].find("Post 3") > 0
         if form := page.locator(".said > .composer").all():
             box = form[0].bounding_box()
             assert box
-            assert (round(box["x"]), round(box["width"])) == (72, 1136)
+            assert (round(box["x"]), round(box["width"])) == columns[0]
         resize(page, 390)
         assert len(set(measure_columns(page))) == 1
         assert find_overflows(page, (320, 640, 1920)) == []

@@ -176,7 +176,7 @@ def test_own_public_shelves_lead_to_my_shelves_above_the_books(book: Book, open_
     assert place["y"] < cover["y"]
     look = "each => [getComputedStyle(each).borderTopWidth, getComputedStyle(each).borderRadius]"
     assert page.locator(".covers").evaluate(look) == page.locator(".person-head").evaluate(look)
-    tools.get_by_role("link", name="Edit my shelves").click()
+    tools.get_by_role("link", name="Edit shelves").click()
     expect(page.get_by_role("heading", name="My shelves")).to_be_visible()
     expect(page.locator(".shelf-bar .shelf-tools")).to_be_visible()
 

@@ -139,7 +139,7 @@ def test_suggestions_take_three_round_trips(client: Client, cast: dict[str, User
         found = suggest_readers(cast["Alice"].pk)
     assert (seen.round_trips, seen.sql) == (3, [])
     assert [(each.person.name, each.count) for each in found] == [("Dora", 2)]
-    assert "Followed by 2 you follow" in page_of(client, "/people/")
+    assert "Followed by 2 readers you follow" in page_of(client, "/people/")
 
 
 @pytest.mark.parametrize("rest", ["", "followers/", "following/"])
