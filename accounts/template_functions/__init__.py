@@ -20,7 +20,6 @@ from common.rendered import remember_rendered
 from common.template_functions import format_number
 
 MAX_AGES: Final = 4096  # texts
-MINUTES_PER_DAY: Final = 24 * 60
 MAX_BYTES: Final = 1_000_000  # of remembered rows; each takes about 500 bytes
 
 
@@ -44,8 +43,6 @@ def ago(moment: datetime) -> str:
 @lru_cache(maxsize=MAX_AGES)
 def _describe_age(moment: datetime, minutes: int, language: str | None) -> str:
     """Return an age in words, as ago.js writes it. ``language`` must be the active language."""
-    if minutes // MINUTES_PER_DAY == 1:
-        return _("yesterday")
     return _("%(since)s ago") % {"since": timesince(moment, moment + timedelta(minutes=minutes), depth=1)}
 
 
