@@ -3,7 +3,7 @@
 (() => {
   const UNITS = [["day", 86400], ["hour", 3600], ["minute", 60]];
   const WEEK = 7 * 86400; // for older times the date is more useful
-  const { lang } = document.documentElement;
+  const lang = document.documentElement.lang;
   const locale = lang === "en" ? "en-GB" : lang; // the formats of the server
   const words = new Intl.RelativeTimeFormat(lang); // "1 day ago", as the server writes
   const DAY = { dateStyle: "medium" };
@@ -30,7 +30,7 @@
     // Chinese pages have a space beside digits, as in the times that the server writes.
     const text = unit
       ? words.format(-Math.floor(seconds / length), unit).replace(/(\d)(?=\p{sc=Han})/u, "$1\xa0")
-      : locale === "en-GB" ? "just now" : "刚刚";
+      : locale !== lang ? "just now" : "刚刚";
     if (time.textContent !== text) time.textContent = text;
   };
   const sayAll = () => {

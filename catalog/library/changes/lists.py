@@ -33,14 +33,13 @@ class _OpenList:
         """
         if book_id in self.books or self.count >= MAX_BOOKS:
             return None
+        place = place or ListPlace(day, self.count)
         self.books.add(book_id)
         self.count += 1
         self.last += GAP
-        position = (place.number + 1) * GAP if place and self.is_made else self.last
+        position = (place.number + 1) * GAP if self.is_made else self.last
         self.last = max(self.last, position)
-        return ListedBook(
-            reading_list=self.row, book_id=book_id, position=position, added_on=place.added_on if place else day
-        )
+        return ListedBook(reading_list=self.row, book_id=book_id, position=position, added_on=place.added_on)
 
 
 def apply_lists(load: LibraryImport, chunk: Chunk, today: date) -> None:

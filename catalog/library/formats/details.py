@@ -58,9 +58,8 @@ def write_details(pages: Any, progress: Mapping[str, Sequence[Mapping[str, Any]]
     notes: dict[str, list[list[Any]]] = {}
     for dates, some in progress.items():
         notes[dates] = [[one[name] for name in ImportedProgress._fields] for one in some]
-    if not (pages or notes or places):
-        return ""
-    return orjson.dumps({"pages": pages, "progress": notes, "places": places}).decode()
+    details = {"pages": pages, "progress": notes, "places": places}
+    return orjson.dumps(details).decode() if any(details.values()) else ""
 
 
 def read_details(cell: str) -> BookDetails:
@@ -89,9 +88,8 @@ def _read_notes(notes: Iterable[Any]) -> Iterator[ImportedProgress]:
 
 def _read_places(places: Mapping[str, Any]) -> Iterator[tuple[str, ListPlace]]:
     for name, (added_on, number) in places.items():
-        day, place = _read_day(added_on), _read_number(number, 0, MAX_BOOKS)
-        if day and place is not None:
-            yield name, ListPlace(day, place)
+        if day := _read_day(added_on):
+            yield name, ListPlace(day, min(max(0, int(number)), MAX_BOOKS))
 
 
 def _read_day(value: Any) -> date | None:
