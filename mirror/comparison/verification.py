@@ -18,6 +18,7 @@ from mirror.comparison.expected import Sums, describe_entry
 from mirror.comparison.structures import STRUCTURES
 from mirror.comparison.targets import ABSENT, Target
 from mirror.conf import setting
+from mirror.declare import values
 from mirror.declare.entries import Entry, single
 from mirror.declare.mirrors import Mirror
 from mirror.declare.watches import Family
@@ -141,10 +142,8 @@ class RowVerification(Verification):
 
     def _list_chunks(self) -> Generator[list[str], None, None]:
         size = self.kind.limit_batch(CHUNKS * int(setting("CHUNK")))
-        after = None
-        while pks := self.mirror.keys_after(after, size):
+        for pks in values.read_batches(self.mirror.name, self.mirror.keys_after, size):
             yield [pk for pk in pks if pk not in self.quarantined]
-            after = pks[-1]
 
     def _list_pks(self) -> Generator[str, None, None]:
         for pks in self._list_chunks():

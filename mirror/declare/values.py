@@ -3,7 +3,7 @@
 Redis would store many of them as text, and every later comparison with SQL would show a difference.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from math import isnan
 from typing import Any, Final, NamedTuple
 
@@ -50,6 +50,21 @@ def check_keys(mirror: str, method: str, keys: Sequence[Any]) -> None:
     for key in keys:
         if type(key) is not str:
             raise TypeError(f"{mirror}: {method}() returned the key {key!r}; keys are str")
+
+
+def read_batches(
+    mirror: str, keys_after: Callable[[str | None, int], list[str]], size: int, after: str | None = None
+) -> Generator[list[str], None, None]:
+    """Yield the keys of all rows after ``after``, in batches. Raises TypeError for a key that is no text, and
+    ValueError where the keys do not advance.
+    """
+    while keys := keys_after(after, size):
+        check_keys(mirror, "keys_after", keys)
+        # SQLite sorts a BLOB after every text, so the text of its key finds the same rows again and again.
+        if keys[-1] == after:
+            raise ValueError(f"{mirror}: keys_after({after!r}) returned this key again; SQL may have another type")
+        after = keys[-1]
+        yield keys
 
 
 def check_entries(mirror: str, pk: str, entries: Iterable[Contribution]) -> None:

@@ -19,6 +19,7 @@ from mirror.comparison.compare import Difference
 from mirror.comparison.explained import Explained
 from mirror.comparison.verification import Verification, note_result
 from mirror.conf import use_database
+from mirror.declare import values
 from mirror.declare.mirrors import TableMirror
 from mirror.kinds.base import Kind, Reader
 from mirror.models import State
@@ -125,11 +126,9 @@ class _TableVerification(Verification):
         """Return the lasting differences of all source rows and stored rows."""
         found: list[Difference] = []
         for keys_after in self.kind.list_readers():
-            after = None
-            while pks := keys_after(after, self.kind.mirror.batch):
+            for pks in values.read_batches(self.mirror.name, keys_after, self.kind.mirror.batch):
                 found += self.kind.find_differences(pks)
                 self.progress(self.mirror.name, len(pks))
-                after = pks[-1]
         found = list(dict.fromkeys(found))
         note_result(self.mirror.name, len(found))
         return found

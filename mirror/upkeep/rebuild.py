@@ -193,9 +193,7 @@ class _Run:
         together = size if self._started_empty() else kind.limit_batch(size)
         # Most windows are cold, so many keys leave few rows.
         step = size if kind.is_lazy else together
-        while pks := self.mirror.keys_after(cursor, step):
-            values.check_keys(self.mirror.name, "keys_after", pks)
-            cursor = pks[-1]
+        for pks in values.read_batches(self.mirror.name, self.mirror.keys_after, step, cursor):
             rows = kind.select_present(pks, self.redis)
             # At least one chunk, possibly without rows, because the last one saves the position.
             for start in range(0, max(len(rows), 1), together):

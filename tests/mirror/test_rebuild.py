@@ -18,6 +18,7 @@ from mirror.redis.lease import lease
 from mirror.redis.recorder import record
 from mirror.relay import apply, drains
 from mirror.upkeep import rebuild, replay
+from mirror.verify.runs import verify
 from mirror.warm import marker
 from tests.projects.mirrortest.models import Follow, Group, Item, Label, Odd
 from tests.support.killed import Killed
@@ -265,4 +266,14 @@ def test_keys_of_the_wrong_type_stop_the_rebuild(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(mirror, "keys_after", lambda after, limit: [7] if after is None else [])
     with pytest.raises(TypeError, match=r"titem: keys_after\(\) returned the key 7; keys are str"):
         rebuild.rebuild(["titem"])
+    assert not marker.is_warm(relay_client(), "titem")
+
+
+def test_keys_that_do_not_advance_stop_rebuild_and_verification(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In SQLite, for example, a BLOB in a text column comes after every text, also after its own."""
+    mirror = registry.get("titem")
+    monkeypatch.setattr(mirror, "keys_after", lambda after, limit: ["b'7'"])
+    for action in (lambda: rebuild.rebuild(["titem"]), lambda: verify(["titem"])):
+        with pytest.raises(ValueError, match=r"titem: keys_after\(\"b'7'\"\) returned this key again"):
+            action()
     assert not marker.is_warm(relay_client(), "titem")
