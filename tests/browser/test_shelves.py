@@ -37,6 +37,7 @@ def log_in(page: Page, book: Book) -> Page:
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("main").get_by_role("button", name="Log in").click()
     expect(page.get_by_role("heading", name="A fine book")).to_be_visible()
+    page.wait_for_load_state()  # the scripts have run
     return page
 
 
