@@ -41,7 +41,7 @@ _SHELVES: Final = ("shelves", "lists", "library")
 # Pages of a reader, which belong to a part of the site for this reader alone.
 _OWN_BY_NAME: Final = {
     **dict.fromkeys(("social:person", "social:followers", "social:following"), "accounts:account"),
-    **dict.fromkeys(("social:shelves", "social:statistics", "social:lists"), "shelves:own"),
+    **dict.fromkeys(("social:shelves", "social:statistics", "social:lists"), "accounts:account"),
 }
 PARTS: Final = {
     **dict.fromkeys(_FEED, "social:home"),

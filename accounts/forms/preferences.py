@@ -28,7 +28,7 @@ class PreferencesForm(forms.Form):
         choices=list_choices,
         widget=forms.Select(attrs={"class": "input"}),
         help_text=_(
-            "Pages show times in this zone. If you choose one, the day on which you finish a book is a day there."
+            "Pages show times in this zone. If you choose one, it also decides on which day you finish a book."
         ),
     )
 

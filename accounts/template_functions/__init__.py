@@ -84,4 +84,4 @@ FUNCTIONS: Final[Mapping[str, Any]] = {
     "person_link": person_link,
     "ranking_row": ranking_row,
 }
-FILTERS: Final[Mapping[str, Callable[..., Any]]] = {"ago": ago}
+FILTERS: Final[Mapping[str, Callable[..., Any]]] = {"ago": ago, "public_path": make_public_path}

@@ -69,7 +69,7 @@ def list_choices() -> Choices:
     for name in sorted(list_zones()):
         continent, _slash, place = name.partition("/")
         groups[continent].append((name, place.replace("_", " ")))
-    return [("", _("automatic, from my device")), *groups.items()]
+    return [("", _("Automatic, from my device")), *groups.items()]
 
 
 def find_zone(name: str) -> tzinfo:

@@ -11,7 +11,7 @@ from django.utils.translation import pgettext
 from catalog.readings.statistics import YearStatistics, list_years, load_statistics
 from catalog.shelves.arrangements import parse_year
 from catalog.shelves.forms import get_today
-from catalog.shelves.models import Shelf
+from catalog.shelves.models import STARS, Shelf
 from catalog.shelves.records import count_stars
 
 FULL_WIDTH: Final = 100  # percent
@@ -86,5 +86,8 @@ def _build_months(found: YearStatistics) -> list[Bar]:
 
 
 def _build_stars(found: YearStatistics) -> list[Bar]:
-    most = max(found.stars.values(), default=1)
-    return [Bar(halves, books, 0, round(FULL_WIDTH * books / most)) for halves, books in found.stars.items()]
+    if not found.stars:
+        return []
+    most = max(found.stars.values())
+    counts = [(halves, found.stars.get(halves, 0)) for halves in reversed(STARS)]
+    return [Bar(halves, books, 0, round(FULL_WIDTH * books / most)) for halves, books in counts]
