@@ -45,7 +45,7 @@ def test_the_page_shows_name_address_and_links(here: Client, alice: User) -> Non
     services.record_login(alice)
     found = page(here)
     assert '<span class="value" dir="auto">alice</span>' in found
-    assert '<a class="name" href="/u/alice/">' in found
+    assert '<a href="/u/alice/">View profile</a>' in found
     assert "alice@example.org" in found
     for link in ("email", "password_change", "sessions", "factors"):
         assert f'href="/accounts/{link}/"' in found
