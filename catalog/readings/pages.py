@@ -86,8 +86,10 @@ def _build_months(found: YearStatistics) -> list[Bar]:
 
 
 def _build_stars(found: YearStatistics) -> list[Bar]:
-    if not found.stars:
-        return []
-    most = max(found.stars.values())
-    counts = [(halves, found.stars.get(halves, 0)) for halves in reversed(STARS)]
-    return [Bar(halves, books, 0, round(FULL_WIDTH * books / most)) for halves, books in counts]
+    """Return a bar for each rating, also for those that no book has."""
+    most = max(found.stars.values(), default=1)
+    bars = []
+    for halves in reversed(STARS):
+        books = found.stars.get(halves, 0)
+        bars.append(Bar(halves, books, 0, round(FULL_WIDTH * books / most)))
+    return bars
