@@ -38,11 +38,11 @@ _OWN: Final = (
     *("shop:add_address", "shop:address", "shop:alerts", "social:edit_profile"),
 )
 _SHELVES: Final = ("shelves", "lists", "library")
-# Pages of a reader, which belong to a part of the site for this reader alone.
-_OWN_BY_NAME: Final = {
-    **dict.fromkeys(("social:person", "social:followers", "social:following"), "accounts:account"),
-    **dict.fromkeys(("social:shelves", "social:statistics", "social:lists"), "accounts:account"),
-}
+# Pages of a reader, which belong to the account for this reader alone.
+_OWN_BY_NAME: Final = (
+    *("social:person", "social:followers", "social:following"),
+    *("social:shelves", "social:statistics", "social:lists"),
+)
 PARTS: Final = {
     **dict.fromkeys(_FEED, "social:home"),
     **dict.fromkeys(_BOOKS, "catalog:list"),
@@ -68,8 +68,7 @@ def _find_part(request: HttpRequest, visitor: AbstractBaseUser | None) -> str:
     if match is None:
         return _find_here(request)
     if visitor is not None and match.kwargs.get("name") == visitor.get_username():
-        view = _OWN_BY_NAME.get(match.view_name)
-        return make_path(view) if view else _find_here(request)
+        return make_path("accounts:account") if match.view_name in _OWN_BY_NAME else _find_here(request)
     view = PARTS.get(match.view_name) or PARTS.get(match.app_name)
     # The header of visitors without a login links to all posts instead of a feed of their own.
     if view == "social:home" and visitor is None:
